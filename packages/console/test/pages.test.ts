@@ -445,6 +445,29 @@ it.live.runIf(hasBrowser)(
 )
 
 it.live.runIf(hasBrowser)(
+  "the form of a model stands beside labels that are half written",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch)
+      const { product, site } = yield* furnished
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        await visit(page, site, `${product}/model`)
+        const source = {
+          properties: [{ id: "Mode", name: "Mode", accessMode: "rw", dataType: { type: "enum", specs: null } }]
+        }
+        await page.getByLabel("The model as JSON").fill(JSON.stringify(source))
+        await page.getByRole("button", { name: "Edit Mode" }).click()
+        await page.getByRole("dialog").getByLabel("Name (required)").fill("Way")
+        await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
+        await page.getByText("Way", { exact: true }).waitFor()
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
   "a list goes back to its last page, and says what could not be done",
   () =>
     Effect.gen(function*() {

@@ -91,7 +91,7 @@ export const isNumber = ({ type }: DataType): boolean => type === "int" || type 
 
 /** A value that is one of few: its label by its number. Undefined for other types. */
 export const labelsOf = ({ specs, type }: DataType): Readonly<Record<string, string>> | undefined =>
-  (type === "bool" || type === "enum") && specs !== undefined && !Array.isArray(specs)
+  (type === "bool" || type === "enum") && typeof specs === "object" && specs !== null && !Array.isArray(specs)
     ? specs as Readonly<Record<string, string>>
     : undefined
 
