@@ -247,7 +247,7 @@ it.live.runIf(hasBrowser)(
   "a viewer sees no secrets, and no buttons that would be refused",
   () =>
     Effect.gen(function*() {
-      const { device, pages, secret, site, viewerKey } = yield* furnished
+      const { device, pages, scene, secret, site, viewerKey } = yield* furnished
       const { page } = yield* open(yield* launch)
       const refused: Array<string> = []
       page.on("response", (response) => {
@@ -263,6 +263,9 @@ it.live.runIf(hasBrowser)(
         assert.strictEqual(await page.getByRole("button", { name: /Delete|Disable|Enable|New / }).count(), 0)
         await visit(page, site, "/console/products")
         assert.strictEqual(await page.getByRole("button", { name: "New product" }).count(), 0)
+        await visit(page, site, `${scene}/dry`)
+        await page.getByText("This needs the role operator").waitFor()
+        assert.strictEqual(await page.getByRole("button", { name: "Try it" }).count(), 0)
       })
       assert.deepStrictEqual(refused, [])
     }).pipe(Effect.scoped),

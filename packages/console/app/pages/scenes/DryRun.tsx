@@ -4,10 +4,11 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body, Data } from "../../api/Operations.ts"
+import { canOperate } from "../../api/session.ts"
 import { ProductField, useProducts } from "../../parts/Devices.tsx"
 import { ObjectField, objectOf } from "../../parts/Fields.tsx"
 import { Form, SelectField, TextField } from "../../parts/Form.tsx"
-import { Card } from "../../parts/Page.tsx"
+import { Card, Empty } from "../../parts/Page.tsx"
 import { useTexts } from "../../text/text.ts"
 import type { StoredScene } from "./draft.ts"
 import { type Finding, Findings } from "./Findings.tsx"
@@ -15,7 +16,14 @@ import { type Finding, Findings } from "./Findings.tsx"
 type Sample = Body<typeof api.scenes.explainScene>
 type SampleType = Sample["type"]
 
-export const DryRun = ({ scene }: { readonly scene: StoredScene }) => {
+export const DryRun = (props: { readonly scene: StoredScene }) => {
+  const { common } = useTexts()
+  return canOperate.value
+    ? <DryRunForm {...props} />
+    : <Empty title={common.needsRole(common.roles.operator)} />
+}
+
+const DryRunForm = ({ scene }: { readonly scene: StoredScene }) => {
   const { common, scenes } = useTexts()
   const { dry, fields } = scenes
   const products = useProducts()
