@@ -471,6 +471,49 @@ it.live.runIf(hasBrowser)(
 )
 
 it.live.runIf(hasBrowser)(
+  "a firmware that is refused is corrected without another upload",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch)
+      const { site } = yield* furnished
+      const uploads: Array<string> = []
+      page.on("request", (request) => {
+        if (request.url().includes("/oss/ota/")) uploads.push(request.url())
+      })
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        await visit(page, site, "/console/firmware")
+        await page.getByRole("button", { name: "New firmware" }).click()
+        const dialog = page.getByRole("dialog")
+        const file = (text: string) =>
+          dialog.locator("input[type=file]").setInputFiles({
+            name: "firmware.bin",
+            mimeType: "application/octet-stream",
+            buffer: Buffer.from(text)
+          })
+        await dialog.getByLabel("Product").selectOption({ label: "Thermostat" })
+        await file("first")
+        await dialog.getByLabel("Name (required)").fill("Thermostat")
+        await dialog.getByLabel("Version (required)").fill("two")
+        const create = dialog.getByRole("button", { name: "Create" })
+        const refusal = () => page.waitForResponse((response) => response.status() === 400)
+        await Promise.all([refusal(), create.click()])
+        await dialog.getByRole("alert").waitFor()
+        await Promise.all([refusal(), create.click()])
+        assert.strictEqual(uploads.length, 1)
+        // Another file is another upload.
+        await file("second")
+        await dialog.getByLabel("Version (required)").fill("2.0.0")
+        await create.click()
+        await page.getByRole("button", { name: "New campaign" }).waitFor()
+        assert.strictEqual(uploads.length, 2)
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
   "a list goes back to its last page, and says what could not be done",
   () =>
     Effect.gen(function*() {

@@ -2,10 +2,10 @@
  * Uploads a file and makes it a firmware of a product.
  */
 import { useLocation } from "preact-iso"
-import { useState } from "preact/hooks"
+import { useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { uploadFirmware } from "../../api/upload.ts"
+import { type StoredFile, uploadFirmware } from "../../api/upload.ts"
 import type { Query } from "../../api/useQuery.ts"
 import { ProductField } from "../../parts/Devices.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
@@ -26,6 +26,16 @@ export const NewFirmware = (
   const [file, setFile] = useState<File>()
   const [draft, setDraft] = useState({ name: "", version: "", module: "", remark: "", signature: "" })
   const [share, setShare] = useState<number>()
+  // What is stored counts towards the quota of the project: a form that was refused uses it again.
+  const uploaded = useRef<{ readonly file: File; readonly productKey: string; readonly stored: StoredFile }>(undefined)
+  const upload = async (file: File): Promise<StoredFile> => {
+    const before = uploaded.current
+    if (before !== undefined && before.file === file && before.productKey === productKey) return before.stored
+    setShare(0)
+    const stored = await uploadFirmware(productKey, file, setShare)
+    uploaded.current = { file, productKey, stored }
+    return stored
+  }
   const change = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes })
   const percent = formatNumber(share ?? 0, { style: "percent" })
   return (
@@ -35,8 +45,7 @@ export const NewFirmware = (
         disabled={file === undefined || productKey === ""}
         onCancel={onClose}
         onSubmit={async () => {
-          setShare(0)
-          const stored = await uploadFirmware(productKey, file!, setShare)
+          const stored = await upload(file!)
           const given = Object.entries(draft).filter(([, value]) => value !== "")
           const { id } = await api.ota.createFirmware({
             params: { product_key: productKey },
