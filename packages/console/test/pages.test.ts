@@ -514,6 +514,30 @@ it.live.runIf(hasBrowser)(
 )
 
 it.live.runIf(hasBrowser)(
+  "a scene that is disabled while it is edited stays disabled when it is saved",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch)
+      const { scene, site } = yield* furnished
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        await visit(page, site, scene)
+        await page.getByLabel("Description").fill("Cools the hall")
+        await page.getByRole("button", { name: "Disable", exact: true }).click()
+        const enable = page.getByRole("button", { name: "Enable", exact: true })
+        await enable.waitFor()
+        await page.getByRole("button", { name: "Save", exact: true }).click()
+        await page.getByText("The scene is saved").waitFor()
+        await page.reload()
+        await enable.waitFor()
+        assert.strictEqual(await page.getByLabel("Description").inputValue(), "Cools the hall")
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
   "a list goes back to its last page, and says what could not be done",
   () =>
     Effect.gen(function*() {

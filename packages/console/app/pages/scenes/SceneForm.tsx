@@ -1,7 +1,7 @@
 /**
  * Writes a scene.
  */
-import { useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { canOperate } from "../../api/session.ts"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
@@ -20,6 +20,8 @@ export const SceneForm = (
   const { common, scenes } = useTexts()
   const [draft, setDraft] = useState(first)
   const change = (changes: Partial<Draft>) => setDraft((draft) => ({ ...draft, ...changes }))
+  // The button of the page enables and disables the scene, too.
+  useEffect(() => change({ status: first.status }), [first.status])
   const fields = (
     <div class="stack">
       {warnings.length > 0 && (
