@@ -583,6 +583,11 @@ it.live.runIf(hasBrowser)(
         await page.keyboard.type("12")
         await dialog.getByRole("button", { name: "Create" }).click()
         assert.strictEqual(await dialog.count(), 1)
+        // A year has four digits.
+        await dialog.getByLabel("Ends").fill("")
+        await dialog.getByLabel("Ends").focus()
+        await page.keyboard.type("123120261130AM")
+        assert.strictEqual(await dialog.getByLabel("Ends").inputValue(), "2026-12-31T11:30")
 
         await visit(page, site, product)
         const history = page.locator(".card").filter({ has: page.getByRole("heading", { name: "History" }) })

@@ -121,6 +121,9 @@ type InputProps =
   >
   & { readonly type?: "text" | "search" | "password" | "number" | "datetime-local" | "date" }
 
+/** Without a bound, a browser takes years of six digits, of which nothing else makes a time. */
+const latest = { max: "9999-12-31T23:59:59" }
+
 /** A line of text. */
 export const TextField = (
   { hint, issue, label, onInput, path, required, value, ...input }: FieldProps & InputProps & {
@@ -134,7 +137,7 @@ export const TextField = (
         class="input"
         autocomplete="off"
         // The types of Preact tell the roles of each type of input apart; here it has none.
-        {...{ type: "text", ...input } as { readonly type: "text" }}
+        {...{ type: "text", ...input.type === "datetime-local" ? latest : {}, ...input } as { readonly type: "text" }}
         {...control}
         value={value}
         onInput={(event) => onInput(event.currentTarget.value)}
