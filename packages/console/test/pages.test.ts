@@ -18,7 +18,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const model = {
   properties: [
     { id: "Temperature", name: "Temperature", accessMode: "r", dataType: { type: "float", unit: "°C" } },
-    { id: "PowerSwitch", name: "Power", accessMode: "rw", dataType: { type: "bool", specs: { 0: "off", 1: "on" } } }
+    { id: "PowerSwitch", name: "Power", accessMode: "rw", dataType: { type: "bool", specs: { 0: "off", 1: "on" } } },
+    { id: "LastSeen", name: "Last seen", accessMode: "rw", dataType: { type: "date" } }
   ],
   events: [{ id: "Error", name: "Error", eventType: "error", outputData: [] }],
   services: [{ id: "Restart", name: "Restart", callType: "async", inputData: [], outputData: [] }]
@@ -108,6 +109,7 @@ const furnished = Effect.gen(function*() {
   })
   yield* connected.post({ Temperature: 31, PowerSwitch: 0 }, { qos: 1 })
   yield* connected.say("thing/ota/progress", { id: "1", params: { step: "-1", desc: "no space left" } })
+  const post = (values: Readonly<Record<string, unknown>>) => connected.post(values, { qos: 1 })
   const keyOf = (name: string, scopes: object) =>
     Effect.map(call("POST", "/access-keys", { name, role: "operator", scopes }), (made) => made["key"] as string)
   const viewer = yield* call("POST", "/access-keys", { name: "dashboard", role: "viewer" })
@@ -123,7 +125,8 @@ const furnished = Effect.gen(function*() {
     ofProductKey: yield* keyOf("product", { products: [key] }),
     ofProductsKey: yield* keyOf("products", { products: [certified["product_info"].product_key, key] }),
     withoutEventsKey: yield* keyOf("no events", { actions: ["devices:read", "thingModels:read"] }),
-    report: (temperature: number) => connected.post({ Temperature: temperature }, { qos: 1 }),
+    post,
+    report: (temperature: number) => post({ Temperature: temperature }),
     secret: device["device_secret"] as string,
     pages: [
       "",
@@ -531,6 +534,32 @@ it.live.runIf(hasBrowser)(
         await page.reload()
         await enable.waitFor()
         assert.strictEqual(await page.getByLabel("Description").inputValue(), "Cools the hall")
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
+  "the latest time that a device or a scene can name breaks no form, east of Greenwich either",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch, { timezoneId: "Asia/Shanghai" })
+      const { device, post, scene, site } = yield* furnished
+      yield* post({ LastSeen: "8640000000000000" })
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        await visit(page, site, `${device}/control`)
+        assert.strictEqual(await page.getByLabel("Last seen", { exact: true }).inputValue(), "")
+        await page.route(/\/rule-engine\/scenes\/\w+$/, async (route) => {
+          const response = await route.fetch()
+          const body = await response.json()
+          const time_range = { start_timestamp: 0, end_timestamp: 8_640_000_000_000 }
+          body.data.conditions = [{ URI: "condition/time/range", params: { time_range } }]
+          await route.fulfill({ response, json: body })
+        })
+        await visit(page, site, scene)
+        assert.strictEqual(await page.getByLabel("Until").inputValue(), "")
       })
       assert.deepStrictEqual(errors, [])
     }).pipe(Effect.scoped),

@@ -9,7 +9,7 @@ import { ProductField, useProducts } from "../../parts/Devices.tsx"
 import { listOf } from "../../parts/Fields.tsx"
 import { AreaField, SelectField, TextField } from "../../parts/Form.tsx"
 import { emptyModel, useModel } from "../../parts/model/Model.ts"
-import { useText } from "../../parts/model/ScalarFields.tsx"
+import { localTime, useText } from "../../parts/model/ScalarFields.tsx"
 import { useTexts } from "../../text/text.ts"
 import { CronField } from "./CronField.tsx"
 import { DeviceTarget } from "./DeviceTarget.tsx"
@@ -212,7 +212,7 @@ const RangePart = ({ onChange, part: { URI, params }, path }: PartProps) => {
       label={label}
       path={`${path}.params.time_range.${name}`}
       type="datetime-local"
-      value={range[name] ? localTime(range[name] * 1000) : ""}
+      value={range[name] ? localTime(range[name] * 1000).slice(0, 16) : ""}
       onInput={(text) =>
         onChange({
           URI,
@@ -221,12 +221,6 @@ const RangePart = ({ onChange, part: { URI, params }, path }: PartProps) => {
     />
   )
   return <>{field("start_timestamp", fields.from)}{field("end_timestamp", fields.until)}</>
-}
-
-/** As an input for date and time has it. */
-const localTime = (at: number): string => {
-  const time = new Date(at)
-  return new Date(at - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
 const SceneTarget = ({ onChange, part: { URI, params }, path }: PartProps) => {

@@ -116,9 +116,14 @@ export const DateField = ({ onChange, value, ...field }: ValueFieldProps) => (
   />
 )
 
-/** What an input of type `datetime-local` shows: the viewer's zone, without naming it. */
-const localOf = (value: unknown): string => {
-  const time = new Date(Number(value))
-  if (value === undefined || value === null || value === "" || Number.isNaN(time.getTime())) return ""
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+const localOf = (value: unknown): string =>
+  value === undefined || value === null || value === "" ? "" : localTime(Number(value))
+
+/**
+ * Unix milliseconds as an input of type `datetime-local` has them: in the viewer's zone,
+ * without naming it. Empty for what is no time there.
+ */
+export const localTime = (at: number): string => {
+  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000)
+  return Number.isNaN(local.getTime()) ? "" : local.toISOString().slice(0, 19)
 }
