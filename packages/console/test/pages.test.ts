@@ -64,7 +64,7 @@ const furnished = Effect.gen(function*() {
   const key = yield* product("Thermostat", "direct")
   const gateways = yield* product("Hub", "gateway")
   yield* call("POST", `/products/${key}/thing-model`, { model_type: "metadata", model_data: JSON.stringify(model) })
-  yield* call("POST", `/products/${gateways}/things`, { device_name: "hub01" })
+  const hub = yield* call("POST", `/products/${gateways}/things`, { device_name: "hub01" })
   yield* call("POST", `/products/${key}/batch-things`, { num: 30, desc: "first" })
   const device = yield* call("POST", `/products/${key}/things`, { device_name: "thermostat01" })
   const scene = yield* call("POST", "/rule-engine/scenes", {
@@ -120,6 +120,7 @@ const furnished = Effect.gen(function*() {
     device: at(d),
     connect: at(`/devices/connect?product=${key}&device=${device["device_id"]}`),
     product: at(`/products/${key}`),
+    hub: at(`/devices/${hub["device_id"]}`),
     scene: at(`/scenes/${scene["id"]}`),
     viewerKey: viewer["key"] as string,
     ofProductKey: yield* keyOf("product", { products: [key] }),
@@ -560,6 +561,41 @@ it.live.runIf(hasBrowser)(
         })
         await visit(page, site, scene)
         assert.strictEqual(await page.getByLabel("Until").inputValue(), "")
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
+  "what is desired as JSON is what one types: what is left out goes",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch)
+      const { hub, site } = yield* furnished
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        await visit(page, site, `${hub}/shadow`)
+        const dialog = page.getByRole("dialog")
+        const desire = async (text: string) => {
+          await page.getByRole("button", { name: "Edit what is desired" }).click()
+          await dialog.locator("textarea").fill(text)
+          await dialog.getByRole("button", { name: "Save" }).click()
+          await dialog.waitFor({ state: "detached" })
+        }
+        await desire(`{"Speed": 1, "Mode": 2}`)
+        await page.getByRole("row").filter({ hasText: "Mode" }).waitFor()
+        await desire(`{"Speed": 1}`)
+        await page.getByRole("row").filter({ hasText: "Mode" }).waitFor({ state: "detached" })
+        assert.strictEqual(await page.getByRole("row").filter({ hasText: "Speed" }).count(), 1)
+
+        await page.getByRole("button", { name: "Edit what is desired" }).click()
+        const values = dialog.locator("textarea")
+        await values.fill(`{"Speed": 3}`)
+        await values.press("End")
+        await values.press("ArrowLeft")
+        await page.keyboard.type(`, "Mode": 2`)
+        assert.strictEqual(await values.inputValue(), `{"Speed": 3, "Mode": 2}`)
       })
       assert.deepStrictEqual(errors, [])
     }).pipe(Effect.scoped),

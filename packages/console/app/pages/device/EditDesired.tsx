@@ -36,6 +36,8 @@ export const EditDesired = (
   const [known, setKnown] = useState<Desired>(shadow.state.desired)
   const [changed, setChanged] = useState<Desired>({})
   const [conflicts, setConflicts] = useState<ReadonlyArray<string>>([])
+  // Of a device without a model: all that is to be desired, and its changes in `changed`.
+  const [whole, setWhole] = useState<unknown>()
   const elements = writableOf(model)
   const save = async () => {
     const found = await saveOver(deviceId, changed, known)
@@ -63,8 +65,11 @@ export const EditDesired = (
             <JsonField
               label={texts.desired}
               path="state.desired"
-              value={Object.keys(changed).length === 0 ? known : changed}
-              onChange={(values) => setChanged(typeof values === "object" && values !== null ? values as Desired : {})}
+              value={whole ?? known}
+              onChange={(values) => {
+                setWhole(values)
+                setChanged(typeof values === "object" && values !== null ? changesOf(known, values as Desired) : {})
+              }}
             />
           )
           : (
@@ -88,6 +93,14 @@ export const EditDesired = (
 }
 
 const nameOf = (model: ThingModel, id: string): string => model.properties.find((one) => one.id === id)?.name ?? id
+
+/** What makes `wanted` of what is known: null for what it leaves out. */
+const changesOf = (known: Desired, wanted: Desired): Desired =>
+  Object.fromEntries(
+    [...new Set([...Object.keys(known), ...Object.keys(wanted)])]
+      .filter((id) => JSON.stringify(known[id]) !== JSON.stringify(wanted[id]))
+      .map((id) => [id, wanted[id] ?? null])
+  )
 
 /** Of what one wants to change, what somebody else has changed since. */
 const differencesOf = (known: Desired, found: Desired, changed: Desired): ReadonlyArray<string> =>

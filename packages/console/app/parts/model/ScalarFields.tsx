@@ -100,7 +100,8 @@ export const useText = (value: unknown, read: (text: string) => unknown, write: 
   const written = value === undefined || value === null ? "" : write(value)
   const [text, setText] = useState(written)
   useEffect(() => {
-    if (JSON.stringify(read(text)) !== JSON.stringify(value ?? undefined)) setText(written)
+    const isBeingTyped = text.trim() !== "" && read(text) === undefined
+    if (!isBeingTyped && JSON.stringify(read(text)) !== JSON.stringify(value ?? undefined)) setText(written)
   }, [written])
   return [text, setText] as const
 }
