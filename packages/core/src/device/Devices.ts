@@ -175,24 +175,21 @@ const make = Effect.gen(function*() {
   )
 
   /** Nothing has an id that is no text. Storages are not asked: each would make something else of it. */
-  const ifText = <E>(reference: DeviceReference, find: Effect.Effect<Option.Option<DeviceDetail>, E>) =>
-    Object.values(reference).every(Predicate.isString) ? find : Effect.succeedNone
+  const ifText = <E>(reference: DeviceReference, find: () => Effect.Effect<Option.Option<DeviceDetail>, E>) =>
+    Object.values(reference).every(Predicate.isString) ? find() : Effect.succeedNone
 
   const found = (detail: Option.Option<DeviceDetail>, reference: DeviceReference) =>
     Effect.fromOption(detail, () => DeviceNotFound.of(reference))
 
   // Without a span: this call is frequent and costs little more than its look-up.
   const get = Effect.fnUntraced(function*(projectId: ProjectId, reference: DeviceReference) {
-    return yield* found(
-      yield* ifText(reference, Effect.suspend(() => store.get(projectId, reference))),
-      reference
-    )
+    return yield* found(yield* ifText(reference, () => store.get(projectId, reference)), reference)
   })
 
   const save = Effect.fnUntraced(
     function*(projectId: ProjectId, deviceId: DeviceId, fields: Omit<DeviceUpdate, "updatedAt">) {
       const updatedAt = yield* Clock.currentTimeMillis
-      const update = Effect.suspend(() => store.update(projectId, deviceId, { ...fields, updatedAt }))
+      const update = () => store.update(projectId, deviceId, { ...fields, updatedAt })
       return yield* found(yield* ifText({ deviceId }, update), { deviceId })
     }
   )
