@@ -382,6 +382,8 @@ for (const [name, storage] of storages) {
       ["no method of a topology", "PostStarTopo", {}, { params: [] }, 40001, "method"],
       ["a method that is none of its own", "PostSysMsg", {}, { method: "thing.reset" }, 40001, "body.method"],
       ["a body that is no object", "PostProperty", {}, [1], 40001, "body"],
+      ["logs that are no array", "PostSysMsg", {}, { method: "thing.log.post", params: {} }, 40001, "params"],
+      ["a diagnosis without its members", "PostRemoteDiagnosis", {}, { params: {} }, 40001, "params"],
       ["parameters of the wrong kind", "PostProperty", {}, { params: 5 }, 40001, ""],
       [
         "an older shadow version",

@@ -26,8 +26,10 @@ export const layer: Layer.Layer<never, never, DeviceMethods | Uplink | CodecCach
 const keptPostName = "thing.model.up_raw#kept"
 const keptReplyName = "thing.model.down_raw_reply#kept"
 
+const notBytes = parameterError("expected bytes")
+
 const keep = (name: string, eventId: string) =>
-  recordAs(eventId, { name, form: "bytes", fits: (params) => typeof params === "string", expected: "expected bytes" })
+  recordAs(eventId, { name, form: "bytes", fits: (params) => typeof params === "string", refusal: notBytes })
 
 const keptPost = keep(keptPostName, "raw")
 const keptReply = keep(keptReplyName, "raw_reply")
@@ -37,7 +39,7 @@ const decodeBytes = ({ params }: UplinkMessage): Result.Result<Uint8Array, Devic
   const bytes = typeof params === "string" ? Hex.decode(params) : undefined
   return bytes !== undefined && Result.isSuccess(bytes)
     ? Result.succeed(bytes.success)
-    : Result.fail(parameterError("expected bytes"))
+    : Result.fail(notBytes)
 }
 
 /** Hands on what the bytes of a message say. */

@@ -7,7 +7,7 @@ import { Result } from "effect"
 import { userMethod } from "../../command/Command.ts"
 import type { Json } from "../../kernel/Json.ts"
 import * as DeviceMethod from "../DeviceMethod.ts"
-import { parameterError } from "../DeviceReply.ts"
+import { type DeviceReply, fieldError, parameterError } from "../DeviceReply.ts"
 import { isMembers, replyTo } from "./PropertyMethods.ts"
 import type { UplinkMessage } from "../UplinkMessage.ts"
 
@@ -17,7 +17,7 @@ export const recordAs = (
   declaration: DeviceMethod.Declaration & {
     readonly fits: (params: unknown) => boolean
     /** The reply to params that do not fit. */
-    readonly expected: string
+    readonly refusal: DeviceReply
   }
 ): DeviceMethod.DeviceMethod =>
   DeviceMethod.update({
@@ -25,7 +25,7 @@ export const recordAs = (
     decode: ({ params }: UplinkMessage) =>
       declaration.fits(params)
         ? Result.succeed(params as Json)
-        : Result.fail(parameterError(declaration.expected)),
+        : Result.fail(declaration.refusal),
     update: (value, state, { receivedAt }) => replyTo(state.record(eventId, value, receivedAt, receivedAt))
   })
 
@@ -36,7 +36,7 @@ const logPost = recordAs("log", {
   name: "thing.log.post",
   action: "PostSysMsg",
   fits: (params) => Array.isArray(params) && params.length > 0 && params.length <= maxLogs && params.every(isMembers),
-  expected: `params: expected an array of 1 to ${maxLogs} log entries`
+  refusal: fieldError("params", `expected an array of 1 to ${maxLogs} log entries`)
 })
 
 /** The quality of the device's connection. */
@@ -44,7 +44,7 @@ const diagnosisPost = recordAs("diag", {
   name: "thing.diag.post",
   action: "PostRemoteDiagnosis",
   fits: (params) => isMembers(params) && params["p"] !== undefined,
-  expected: "params: expected an object with p and model"
+  refusal: fieldError("params", "expected an object with p and model")
 })
 
 /** A modbus message. Its whole body is kept. */
@@ -52,7 +52,7 @@ const modbusPost = recordAs("modbus", {
   name: "thing.modbus.post",
   action: "PostModbus",
   fits: isMembers,
-  expected: "expected an object with id, version, method and params"
+  refusal: parameterError("expected an object with id, version, method and params")
 })
 
 /** A message on a topic that the device and the application agree on. */
@@ -60,7 +60,7 @@ const userPost = recordAs("user", {
   name: userMethod,
   form: "user",
   fits: () => true,
-  expected: ""
+  refusal: parameterError("")
 })
 
 export const methods = [logPost, diagnosisPost, modbusPost, userPost]
