@@ -2,6 +2,7 @@ import {
   type Command,
   Commands,
   defaultProjectId,
+  delta,
   type Device,
   DeviceId,
   deviceIdentity,
@@ -287,6 +288,28 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       const messages = yield* all(connected)
       const delivered = messages.find(({ id }) => id === String(command.messageId))
       assert.deepStrictEqual(delivered?.params, { power: 1, target: 20 })
+    }))
+
+  it.effect("a device whose clock is ahead is told what is desired after its report, and not what was before", () =>
+    Effect.gen(function*() {
+      const shadows = yield* Shadows
+      const device = yield* createDevice
+      const desire = (values: Readonly<Record<string, number>>) =>
+        shadows.desire(defaultProjectId, device.deviceId, values)
+      yield* desire({ target: 21 })
+      yield* TestClock.adjust("1 second")
+      yield* Effect.scoped(Effect.gen(function*() {
+        const connected = yield* connect(device)
+        const time = (yield* Clock.currentTimeMillis) + 180_000
+        yield* connected.postProperties({ power: { value: 0, time }, target: { value: 20, time } })
+      }))
+      yield* TestClock.adjust("1 minute")
+      const shadow = yield* desire({ power: 1 })
+      assert.deepStrictEqual(Object.keys(delta(shadow)), ["power"])
+      const connected = yield* connect(device)
+      assert.deepInclude((yield* take(connected)).params, {
+        state: { reported: { power: 0, target: 20 }, desired: { power: 1, target: 21 } }
+      })
     }))
 
   it.effect("commands keep their order when many come at once, also while the device is coming back", () =>

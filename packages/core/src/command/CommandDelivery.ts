@@ -11,7 +11,7 @@ import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { equalJson, type Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
-import { delta, type Shadow } from "../shadow/Shadow.ts"
+import { delta, reportedAt, type Shadow } from "../shadow/Shadow.ts"
 import * as ShadowPush from "../shadow/ShadowPush.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import {
@@ -386,14 +386,13 @@ const make = Effect.gen(function*() {
 
 /**
  * The properties that the device has not reported since the call. A report of the same
- * millisecond counts if it has the value: otherwise the call may be the later one. A device whose
- * clock is ahead reports no later than its report arrives.
+ * millisecond counts if it has the value: otherwise the call may be the later one.
  */
 const stillWanted = ({ createdAt, params }: Command, { reported }: Shadow): Params =>
   Object.fromEntries(
     Object.entries(params).filter(([id, wanted]) => {
       if (!Object.hasOwn(reported, id)) return true
-      const { time, value, receivedAt: at = time } = reported[id]!
-      return at < createdAt || (at === createdAt && !equalJson(value, wanted))
+      const at = reportedAt(reported[id]!)
+      return at < createdAt || (at === createdAt && !equalJson(reported[id]!.value, wanted))
     })
   )

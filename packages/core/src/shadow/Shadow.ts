@@ -271,6 +271,9 @@ export const clearDesired = (shadow: Shadow, at: number): Shadow => {
   return draft.finish()
 }
 
+/** When the device had the reported value. A device whose clock is ahead had it no later than its report arrived. */
+export const reportedAt = ({ receivedAt, time }: ShadowEntry): number => receivedAt ?? time
+
 /**
  * Returns the desired values that the device has still to apply: those that
  * differ from the reported value and are not older than it.
@@ -279,7 +282,7 @@ export const delta = ({ desired, reported }: Pick<Shadow, "desired" | "reported"
   Object.fromEntries(
     Object.entries(desired).filter(([id, wanted]) => {
       const actual = Object.hasOwn(reported, id) ? reported[id] : undefined
-      return actual === undefined || (actual.time <= wanted.time && !equalJson(actual.value, wanted.value))
+      return actual === undefined || (reportedAt(actual) <= wanted.time && !equalJson(actual.value, wanted.value))
     })
   )
 
