@@ -59,6 +59,17 @@ describe("SteadyClock", () => {
     assert.strictEqual(server.ahead, hour - 10 * second)
   })
 
+  it("does not notice a jump ahead while it follows a clock that is far behind", () => {
+    const server = following(0)
+    server.after(100, -hour)
+    const { ahead } = server
+    server.after(10, hour)
+    server.after(10, -hour)
+    assert.isAtMost(server.ahead, ahead)
+    server.after(70, hour)
+    assert.strictEqual(server.ahead, hour)
+  })
+
   it("stays as it is between the bounds that are known", () => {
     const clock = new SteadyClock(() => 0, { least: 40, most: 60 })
     clock.follow({ least: 45, most: 2000 })

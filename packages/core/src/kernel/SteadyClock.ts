@@ -48,8 +48,8 @@ export class SteadyClock implements Clock.Clock {
   #offset: number
   #goal: number
   #lastRead: number
-  /** Since when the other clock differs by much; undefined: it does not. */
-  #differsSince: number | undefined
+  /** Which way the other clock differs by much, and since when; undefined: it does not. */
+  #difference: { readonly isAhead: boolean; readonly since: number } | undefined
 
   /** `passed`: milliseconds since any instant; the time at which the other clock is later by `bounds`. */
   constructor(passed: () => number, bounds: ClockBounds) {
@@ -65,15 +65,16 @@ export class SteadyClock implements Clock.Clock {
     const goal = Math.min(Math.max(this.#offset, least), most)
     if (Math.abs(goal - this.#offset) <= unlikely) {
       this.#goal = goal
-      this.#differsSince = undefined
+      this.#difference = undefined
       return
     }
-    this.#differsSince ??= now
-    if (now - this.#differsSince < lasting) return
+    const isAhead = goal > this.#offset
+    if (this.#difference?.isAhead !== isAhead) this.#difference = { isAhead, since: now }
+    if (now - this.#difference.since < lasting) return
     this.#goal = goal
-    if (goal < this.#offset) return
+    if (!isAhead) return
     this.#offset = goal
-    this.#differsSince = undefined
+    this.#difference = undefined
   }
 
   #read(): number {
