@@ -596,6 +596,28 @@ it.live.runIf(hasBrowser)(
         await values.press("ArrowLeft")
         await page.keyboard.type(`, "Mode": 2`)
         assert.strictEqual(await values.inputValue(), `{"Speed": 3, "Mode": 2}`)
+        const save = dialog.getByRole("button", { name: "Save" })
+        for (const none of ["[]", "[5]", "null", ""]) {
+          await values.fill(none)
+          assert.strictEqual(await values.inputValue(), none)
+          assert.strictEqual(await save.getAttribute("aria-disabled"), "true", none)
+        }
+        await dialog.getByText("This is not a JSON object").waitFor()
+
+        // What somebody else desires meanwhile stays, also when one types after hearing of it.
+        await values.fill(`{"Speed": 3}`)
+        await fetch(`${site}/openapi/v1/things/${hub.split("/").at(-1)}/shadow`, {
+          method: "PUT",
+          headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
+          body: JSON.stringify({ state: { desired: { Speed: 2, Fan: 7 } } })
+        })
+        await save.click()
+        await dialog.getByRole("alert").waitFor()
+        assert.deepStrictEqual(JSON.parse(await values.inputValue()), { Speed: 3, Fan: 7 })
+        await values.fill((await values.inputValue()).replace("3", "4"))
+        await save.click()
+        await dialog.waitFor({ state: "detached" })
+        await page.getByRole("row").filter({ hasText: "Fan" }).waitFor()
       })
       assert.deepStrictEqual(errors, [])
     }).pipe(Effect.scoped),

@@ -6,9 +6,9 @@ import { ApiError } from "../../api/ApiError.ts"
 import { api } from "../../api/client.ts"
 import type { Query } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
+import { ObjectField, objectOf } from "../../parts/Fields.tsx"
 import { Form } from "../../parts/Form.tsx"
 import { type ThingModel, writableOf } from "../../parts/model/Model.ts"
-import { JsonField } from "../../parts/model/ScalarFields.tsx"
 import { ValueField } from "../../parts/model/ValueField.tsx"
 import { Facts } from "../../parts/Page.tsx"
 import { Json } from "../../parts/Small.tsx"
@@ -36,14 +36,15 @@ export const EditDesired = (
   const [known, setKnown] = useState<Desired>(shadow.state.desired)
   const [changed, setChanged] = useState<Desired>({})
   const [conflicts, setConflicts] = useState<ReadonlyArray<string>>([])
-  // Of a device without a model: all that is to be desired, and its changes in `changed`.
-  const [whole, setWhole] = useState<unknown>()
+  // Of a device without a model: all that is to be desired, as JSON; `changed` has what of it is new.
+  const [text, setText] = useState(() => textOf(known))
   const elements = writableOf(model)
   const save = async () => {
     const found = await saveOver(deviceId, changed, known)
     if (found !== undefined) {
       setKnown(found)
       setConflicts(differencesOf(known, found, changed))
+      setText(textOf(changedFrom(found, changed)))
       return
     }
     tell(common.saved)
@@ -62,13 +63,15 @@ export const EditDesired = (
         )}
         {elements.length === 0
           ? (
-            <JsonField
+            <ObjectField
               label={texts.desired}
               path="state.desired"
-              value={whole ?? known}
-              onChange={(values) => {
-                setWhole(values)
-                setChanged(typeof values === "object" && values !== null ? changesOf(known, values as Desired) : {})
+              rows={4}
+              value={text}
+              onInput={(typed) => {
+                setText(typed)
+                const wanted = objectOf(typed)
+                setChanged(wanted === undefined ? {} : changesOf(known, wanted))
               }}
             />
           )
@@ -93,6 +96,12 @@ export const EditDesired = (
 }
 
 const nameOf = (model: ThingModel, id: string): string => model.properties.find((one) => one.id === id)?.name ?? id
+
+const textOf = (desired: Desired): string => JSON.stringify(desired, null, 2)
+
+/** What `found` becomes with the changes: null leaves out. */
+const changedFrom = (found: Desired, changed: Desired): Desired =>
+  Object.fromEntries(Object.entries({ ...found, ...changed }).filter(([, value]) => value !== null))
 
 /** What makes `wanted` of what is known: null for what it leaves out. */
 const changesOf = (known: Desired, wanted: Desired): Desired =>
