@@ -223,6 +223,17 @@ layer(TestCloud.layer)("the whole cloud in memory", (it) => {
       assert.deepStrictEqual(kinds, ["DeviceLifecycle", "online", "PropertiesReported", "offline"])
     }))
 
+  it.effect("a device itself may name the device, also without its id", () =>
+    Effect.gen(function*() {
+      const device = yield* (yield* TestCloud).createDevice()
+      const devices = yield* Devices
+      const { deviceId: _, ...named } = device
+      assert.isNull(device.activatedAt)
+      for (const reference of [device, named]) {
+        assert.deepStrictEqual((yield* devices.get(defaultProjectId, reference)).device, device)
+      }
+    }))
+
   it.effect("there is no device whose id is no text", () =>
     Effect.gen(function*() {
       const devices = yield* Devices

@@ -175,8 +175,10 @@ const make = Effect.gen(function*() {
   )
 
   /** Nothing has an id that is no text. Storages are not asked: each would make something else of it. */
-  const ifText = <E>(reference: DeviceReference, find: () => Effect.Effect<Option.Option<DeviceDetail>, E>) =>
-    Object.values(reference).every(Predicate.isString) ? find() : Effect.succeedNone
+  const ifText = <E>(reference: DeviceReference, find: () => Effect.Effect<Option.Option<DeviceDetail>, E>) => {
+    const ids = "deviceId" in reference ? [reference.deviceId] : [reference.productKey, reference.deviceName]
+    return ids.every(Predicate.isString) ? find() : Effect.succeedNone
+  }
 
   const found = (detail: Option.Option<DeviceDetail>, reference: DeviceReference) =>
     Effect.fromOption(detail, () => DeviceNotFound.of(reference))
