@@ -285,7 +285,7 @@ const routes = <R>(
     Layer.provide(
       Layer.succeed(
         ProjectHandlers.Groups,
-        [Api, ...beside === undefined ? [] : [beside.api]].flatMap(({ groups }) => Object.keys(groups))
+        [Api, ...beside === undefined ? [] : [beside.api]].flatMap(ProjectHandlers.groupsOf)
       )
     ),
     Layer.provide(Layer.succeed(EventHandlers.Limits, eventStreams))

@@ -22,6 +22,9 @@ export interface ScopedRoute {
 
 /** Routes that any key may call: they are about its own sessions. */
 const ofSessions = /^\/openapi\/v1\/browser-sessions(?:\/|$)/
+/** Whether a path counts for the scopes of a key. */
+export const isScoped = (path: string): boolean => !ofSessions.test(path)
+
 /** Routes of groups that stand below a product or a device and show or change others. */
 const closedAreas = new Set(["topology"])
 
@@ -79,7 +82,7 @@ export const make = Effect.gen(function*() {
   })
 
   return (principal: Principal, route: ScopedRoute) => {
-    if (ofSessions.test(route.path)) return Effect.void
+    if (!isScoped(route.path)) return Effect.void
     const { actions, products } = principal.scopes
     const action = `${route.area}:${route.isRead ? "read" : "write"}`
     if (actions !== undefined && !actions.includes(action)) {

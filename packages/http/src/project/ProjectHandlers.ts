@@ -3,16 +3,32 @@
  */
 import { type AccessKey, AccessKeys, expiresSoon, type Project, Projects } from "@device-cloud/core"
 import { Clock, Context, DateTime, Effect, Redacted } from "effect"
-import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import { HttpApi } from "effect/http-api"
+import { Authorization, CurrentPrincipal } from "../middleware/Authorization.ts"
+import { isScoped } from "../middleware/KeyScope.ts"
+import type { AnyApi } from "../middleware/RouteTable.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { invalidParameter } from "../Failure.ts"
 import { group } from "../ApiHandlers.ts"
 import type { AccessKeyRecord, ProjectRecord } from "./ProjectApi.ts"
 
+/** The groups of an API that the actions of a key may name: those with routes that need a key. */
+export const groupsOf = (api: AnyApi): ReadonlyArray<string> => {
+  const groups = new Set<string>()
+  HttpApi.reflect(api as HttpApi.Top, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint, group, middleware }) => {
+      const needsKey = [...middleware].some(({ key }) => key === Authorization.key)
+      if (needsKey && isScoped(endpoint.path)) groups.add(group.identifier)
+    }
+  })
+  return [...groups]
+}
+
 /** The groups of the API that the actions of a key may name. */
 export const Groups = Context.Reference<ReadonlyArray<string>>("@device-cloud/http/Groups", {
-  defaultValue: () => Object.keys(Api.groups)
+  defaultValue: () => groupsOf(Api)
 })
 
 /** Implements the group `projects`. */
