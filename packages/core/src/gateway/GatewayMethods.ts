@@ -186,9 +186,9 @@ const make = Effect.gen(function*() {
     const product = yield* productOf(gateway, name.productKey, "gateway-sub")
     if (product === undefined) return yield* refuse(productNotFound)
     if (!product.dynamicRegister) return yield* refuse(registrationOff)
-    const found = yield* devices.get(gateway.projectId, name)
-    if (Option.isNone(found)) return yield* refuse(deviceNotFound)
-    const { device } = found.value
+    const existing = yield* devices.get(gateway.projectId, name)
+    if (Option.isNone(existing)) return yield* refuse(deviceNotFound)
+    const { device } = existing.value
     if (!device.enabled) return yield* refuse(deviceDisabled)
     const [attachment] = yield* store.attachmentsOf([device.deviceId])
     if (attachment !== undefined && attachment.gateway.deviceId !== gateway.deviceId) {
