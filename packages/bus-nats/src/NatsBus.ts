@@ -25,12 +25,19 @@ export interface NatsBusOptions extends ConnectionOptions {
 export const layer = (options: NatsBusOptions): Layer.Layer<NodeBus> => Layer.effect(NodeBus, make(options))
 
 class Disconnected extends Schema.TaggedError<Disconnected>()("Disconnected", {
-  cause: Schema.optional(Schema.Defect())
+  cause: Schema.optional(Schema.Defect()),
+  isSilent: Schema.optional(Schema.Boolean)
 }) {
   override get message(): string {
-    return "There is no connection to NATS"
+    return this.isSilent ? `NATS has not confirmed within ${patience}` : "There is no connection to NATS"
   }
 }
+
+/**
+ * How long what is published waits for the server: calls of the API wait with it. A
+ * connection that is silent for so long counts as broken, so that nobody else waits.
+ */
+const patience = "2 seconds"
 
 interface Connected {
   readonly connection: Effect.Success<ReturnType<typeof connect>>
@@ -43,7 +50,13 @@ interface Connected {
  * open when the connection ends first.
  */
 const flush = ({ connection, ended }: Connected) =>
-  Effect.raceFirst(Effect.tryPromise(() => connection.flush()), Deferred.await(ended))
+  Effect.tryPromise(() => connection.flush()).pipe(
+    Effect.timeoutOrElse({
+      duration: patience,
+      orElse: () => Effect.andThen(Deferred.fail(ended, new Disconnected({ isSilent: true })), Deferred.await(ended))
+    }),
+    Effect.raceFirst(Deferred.await(ended))
+  )
 
 const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...options }: NatsBusOptions) {
   const nodeId = randomUUID()

@@ -43,4 +43,20 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("the bus on NA
       yield* server.start
       yield* eventually(Effect.exit(publish), { until: Exit.isSuccess })
     }).pipe(Effect.scoped))
+
+  it.live("waits two seconds for a server that says nothing, and then for none", () =>
+    Effect.gen(function*() {
+      const server = yield* NatsTestServer.make()
+      yield* server.start
+      const bus = yield* nodeOn(server.url)
+      const publish = bus.publish([{ channel: "contract", payload: "" }])
+      yield* eventually(Effect.exit(publish), { until: Exit.isSuccess })
+      yield* server.freeze
+      const messageOf = Effect.map(Effect.flip(publish), ({ cause }) => (cause as Error).message)
+      assert.strictEqual(yield* messageOf, "NATS has not confirmed within 2 seconds")
+      assert.strictEqual(yield* messageOf, "There is no connection to NATS")
+      yield* server.kill
+      yield* server.start
+      yield* eventually(Effect.exit(publish), { until: Exit.isSuccess })
+    }).pipe(Effect.scoped))
 })

@@ -58,5 +58,8 @@ export const make = Effect.fnUntraced(function*(...options: ReadonlyArray<string
     while (!(yield* isListening(port))) yield* Effect.sleep(20)
   })
 
-  return { directory, kill, port, start, url: `nats://127.0.0.1:${port}` }
+  /** From now on the server holds its connections and says nothing, until it is killed. */
+  const freeze = Effect.sync(() => void child?.kill("SIGSTOP"))
+
+  return { directory, freeze, kill, port, start, url: `nats://127.0.0.1:${port}` }
 })
