@@ -28,7 +28,7 @@ import { type Diagnosis, explain } from "./UpgradeDiagnosis.ts"
 import type { upgradeData, UpgradeReport } from "./UpgradeMessage.ts"
 import { UpgradePace } from "./UpgradePace.ts"
 import { UpgradePush } from "./UpgradePush.ts"
-import { postponed, UpgradeSteps } from "./UpgradeSteps.ts"
+import { postponed, type UpgradeStep, UpgradeSteps } from "./UpgradeSteps.ts"
 
 /** Why a user could not change the upgrade of a device. */
 type ChangeError = TaskNotFound | RecordNotFound | TaskState | StoreError
@@ -262,20 +262,27 @@ const make = Effect.gen(function*() {
       const [after] = yield* untilStored(steps.take([{ assignment, event: eventOf(said) }]))
       if (after === undefined) continue
       current.set(key, after)
-      if (said._tag !== "Inform" || !isToBeTold(after, said.at)) continue
-      if (isEarly(after, said.at)) {
-        const [later] = yield* untilStored(steps.take([yield* postponed(after, said.at)]))
+      if (said._tag !== "Inform" || isFinal(after.record.status) || !isPushed(after.task, after.record)) continue
+      const putOff = Effect.fnUntraced(function*(step: UpgradeStep) {
+        const [later] = yield* untilStored(steps.take([step]))
         if (later !== undefined) current.set(key, later)
+      })
+      const putOffUntil = (until: number) =>
+        putOff({ assignment: after, event: { _tag: "Postponed", at: said.at, until } })
+      const { dueAt, status } = after.record
+      if (status === "pending" && dueAt !== null && dueAt > said.at) {
+        // A node that has claimed the record may have seen the device away, and would wait for this report:
+        // it finds that the record has changed, and leaves it due.
+        yield* putOffUntil(dueAt)
+        continue
+      }
+      if (isEarly(after, said.at)) {
+        yield* putOff(yield* postponed(after, said.at))
         continue
       }
       if (!isHere(after)) continue
-      const until = after.record.status === "pending" ? pace.take(after.task, false) : null
-      if (until === null) yield* untilStored(push([after], said.protocol))
-      else {
-        const event: UpgradeEvent = { _tag: "Postponed", at: said.at, until }
-        const [later] = yield* untilStored(steps.take([{ assignment: after, event }]))
-        if (later !== undefined) current.set(key, later)
-      }
+      const until = status === "pending" ? pace.take(after.task, false) : null
+      yield* until === null ? untilStored(push([after], said.protocol)) : putOffUntil(until)
     }
   })
 
@@ -313,8 +320,3 @@ const eventOf = (said: UpgradeReport): UpgradeEvent =>
 /** Whether the device has not begun, and may not begin at `at`. */
 const isEarly = (assignment: Assignment, at: number): boolean =>
   assignment.record.status === "pending" && opensAt(assignment, at) > at
-
-/** A device that has come back is told again; one that is due later waits for its turn. */
-const isToBeTold = ({ record, task }: Assignment, at: number): boolean =>
-  !isFinal(record.status) && isPushed(task, record) &&
-  (record.status === "upgrading" || record.dueAt === null || record.dueAt <= at)
