@@ -119,6 +119,26 @@ layer(TestCloud.layer)("add-sessions", (it) => {
       assert.deepStrictEqual(yield* permits(connected), [{ time: 0, productKey: both.productKey }])
       assert.strictEqual(yield* failure(stop("unknown")), "AddSessionNotFound")
     }))
+
+  it.effect("replace each other: one for some products ends the search for all", () =>
+    Effect.gen(function*() {
+      const gateway = yield* createGateway
+      const product = yield* createSubProduct
+      const connected = yield* SimulatedDevice.connect(gateway)
+      const { productKey } = product
+      yield* start(gateway, 600)
+      yield* start(gateway, 60, product)
+      yield* start(gateway, 30)
+      yield* start(gateway, 20)
+      assert.deepStrictEqual(yield* permits(connected), [
+        { time: 600, productKey: "" },
+        { time: 0, productKey: "" },
+        { time: 60, productKey },
+        { time: 0, productKey },
+        { time: 30, productKey: "" },
+        { time: 20, productKey: "" }
+      ])
+    }))
 })
 
 /** The topology, in which something happens after the next look at it. */

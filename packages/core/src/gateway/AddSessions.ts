@@ -14,6 +14,10 @@ import { TopologyStore } from "./TopologyStore.ts"
 /** Sessions that end in one transaction. */
 const tickLimit = 1000
 
+/** The products of a session as a gateway is told them: empty text stands for all. */
+const toldProducts = ({ productKeys }: Pick<AddSession, "productKeys">): ReadonlyArray<ProductKey | ""> =>
+  productKeys.length === 0 ? [""] : productKeys
+
 /** Looks after the add-sessions of all gateways until the scope closes. */
 export const make = Effect.gen(function*() {
   const store = yield* TopologyStore
@@ -24,9 +28,9 @@ export const make = Effect.gen(function*() {
   let searching: ReadonlySet<DeviceId> = new Set()
 
   /** Tells a gateway to let sub-devices of these products join for `time` seconds; 0 ends that. */
-  const permit = (gatewayId: DeviceId, productKeys: ReadonlyArray<ProductKey>, time: number) =>
+  const permit = (gatewayId: DeviceId, productKeys: ReadonlyArray<ProductKey | "">, time: number) =>
     Effect.forEach(
-      productKeys.length === 0 ? [""] : productKeys,
+      productKeys,
       (productKey) =>
         sessions.deliverAnywhere(gatewayId, { method: "thing.gateway.permit", params: { time, productKey } }),
       { discard: true }
@@ -53,19 +57,20 @@ export const make = Effect.gen(function*() {
       }
       const replaced = yield* store.openSession(session)
       if (Option.isSome(replaced)) {
-        const ended = replaced.value.productKeys.filter((productKey) => !productKeys.includes(productKey))
-        if (ended.length > 0) yield* permit(gatewayId, ended, 0)
+        const told = toldProducts(session)
+        yield* permit(gatewayId, toldProducts(replaced.value).filter((productKey) => !told.includes(productKey)), 0)
       }
       searching = new Set(searching).add(gatewayId)
-      yield* permit(gatewayId, productKeys, timeout)
+      yield* permit(gatewayId, toldProducts(session), timeout)
       return session.sessionId
     }
   )
 
   /** Ends the session and tells the gateway. Returns false if it is not open. */
-  const close = Effect.fnUntraced(function*({ gatewayId, productKeys, sessionId }: AddSession) {
+  const close = Effect.fnUntraced(function*(session: AddSession) {
+    const { gatewayId, sessionId } = session
     const hasEnded = yield* store.endSession(gatewayId, sessionId, yield* Clock.currentTimeMillis)
-    if (hasEnded) yield* permit(gatewayId, productKeys, 0)
+    if (hasEnded) yield* permit(gatewayId, toldProducts(session), 0)
     return hasEnded
   })
 
@@ -74,7 +79,7 @@ export const make = Effect.gen(function*() {
     const [session] = yield* store.openSessions(gatewayId)
     if (session === undefined) return
     const left = Math.ceil((session.endsAt - (yield* Clock.currentTimeMillis)) / 1000)
-    if (left > 0) yield* permit(gatewayId, session.productKeys, left)
+    if (left > 0) yield* permit(gatewayId, toldProducts(session), left)
   }, Effect.catch((error) => Effect.logWarning("A gateway could not be told of its add-session", error)))
 
   /** Ends sessions whose time is over, and reads which are open. */
@@ -88,7 +93,7 @@ export const make = Effect.gen(function*() {
       !before.has(gatewayId) && sessions.session(gatewayId) !== undefined
     )
     yield* Effect.forEach(late, permitRest, { discard: true })
-    yield* Effect.forEach(due, ({ gatewayId, productKeys }) => permit(gatewayId, productKeys, 0), { discard: true })
+    yield* Effect.forEach(due, (session) => permit(session.gatewayId, toldProducts(session), 0), { discard: true })
     yield* store.forgetSessions(now - sessionMemoryMillis)
   })
 
