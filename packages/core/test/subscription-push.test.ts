@@ -1,6 +1,7 @@
 import {
   defaultProjectId,
   DeviceCloud,
+  FeedStore,
   LookInterval,
   SubscriptionReader,
   Subscriptions,
@@ -134,6 +135,30 @@ it.effect("what was not taken goes again, ever later; after an hour it is paused
     Effect.scoped,
     Effect.provide(cloudWith(receiver).pipe(Layer.provide(Layer.succeed(LookInterval, 5000))))
   )
+})
+
+it.effect("a gap is told until the receiver has taken it", () => {
+  const receiver = new Receiver()
+  return Effect.gen(function*() {
+    const { connected, detail } = yield* pushing()
+    receiver.answer = { status: 503, body: "closed" }
+    yield* connected.postProperties({ n: 1 })
+    yield* passUntil("1 second", Effect.sync(() => receiver.requests.length > 0))
+    yield* TestClock.adjust("5 minutes")
+    yield* (yield* FeedStore).prune({ keepMillis: 60_000, maxBytes: 1e9, isHistoryApart: false })
+    yield* passUntil("1 minute", Effect.map(detail, ({ lag }) => !lag.isGap))
+    receiver.take()
+    yield* connected.postProperties({ n: 2 })
+    yield* passUntil("10 seconds", Effect.sync(() => receiver.requests.length >= 2))
+    receiver.answer = { status: 200, body: "" }
+    yield* passUntil("10 seconds", Effect.map(detail, ({ lag }) => lag.events === 0))
+    const requests = receiver.take()
+    assert.deepStrictEqual([...new Set(requests.flatMap(numbers))], [2])
+    assert.isTrue(requests.every(({ gap }) => gap))
+    yield* connected.postProperties({ n: 3 })
+    yield* passUntil("1 second", Effect.sync(() => receiver.requests.length > 0))
+    assert.deepStrictEqual(receiver.take().map(({ gap }) => gap), [false])
+  }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
 })
 
 it.effect("nobody else reads what is pushed; workers go on where the push has ended", () => {

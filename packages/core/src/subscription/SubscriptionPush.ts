@@ -66,6 +66,7 @@ const make = Effect.gen(function*() {
       }
     })
 
+    /** Returns whether the receiver has taken the events. */
     const pushEvents = Effect.fnUntraced(function*({ cursor, entries, isGap, subscription }: DeliveredEvents) {
       const batch = pushBatch(subscription, entries, isGap)
       const read: Cursor = { epoch: decodeCursor(cursor)!.epoch, place: batch.last.id }
@@ -77,6 +78,7 @@ const make = Effect.gen(function*() {
         const after = acknowledge(progress, worker, read, now + lease)
         return after === undefined ? undefined : { ...after, failure: null }
       })
+      return reason === undefined
     })
 
     /** Waits until an attempt is due. Returns whether it had to; undefined: events are not pushed any more. */
@@ -106,8 +108,9 @@ const make = Effect.gen(function*() {
         if (hasWaited === undefined) return
         // After a wait, what was read may be another node's.
         if (hasWaited || delivered.entries.length === 0) continue
-        yield* pushEvents({ ...delivered, isGap })
-        isGap = false
+        const isTaken = yield* pushEvents({ ...delivered, isGap })
+        // A later read does not tell of a gap again.
+        if (isTaken) isGap = false
       }
     })
 
