@@ -78,7 +78,8 @@ export default defineConfig(({ mode }) => ({
     execArgv: ["--max-semi-space-size=64"],
     // Much of the time is spent on waiting for servers that start and stop.
     maxWorkers: availableParallelism() * 2,
-    // Servers, sockets and databases are real: a test that fails once on a busy machine runs again.
+    // Servers, sockets and databases are real: a test that fails once on a busy machine runs again. So each
+    // `layer(…)` of tests has a name: one without closes when as many tests have run as it has.
     retry: 1,
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,

@@ -59,7 +59,7 @@ class Broker extends Context.Service<Broker, { readonly amqpUrl: string; readonl
 }
 
 describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link with RabbitMQ"), () => {
-  layer(Broker.layer, { excludeTestServices: true, timeout: "90 seconds" })((it) => {
+  layer(Broker.layer, { excludeTestServices: true, timeout: "90 seconds" })("as a port", (it) => {
     it.effect("nobody hears a message on a topic that the broker has no room for", () =>
       Effect.gen(function*() {
         const { link } = yield* serve(yield* Broker, ({ settle }) => settle())

@@ -27,7 +27,7 @@ const untilReported = (device: Device, values: SimulatedDevice.Values) =>
   })
 
 describe.each(links)("a simulated device %s", (_, connect) => {
-  layer(MqttTestServer.layerMemory, { excludeTestServices: true })((it) => {
+  layer(MqttTestServer.layerMemory, { excludeTestServices: true })("of a server", (it) => {
     it.effect("reports properties, events and batches", () =>
       Effect.gen(function*() {
         const device = yield* Fixtures.createDevice(yield* Fixtures.createProductWithModel())

@@ -17,7 +17,7 @@ const createDevices = Effect.gen(function*() {
 })
 
 describe.each(links)("a simulated gateway %s", (_, connect) => {
-  layer(MqttTestServer.layerMemory, { excludeTestServices: true })((it) => {
+  layer(MqttTestServer.layerMemory, { excludeTestServices: true })("of a server", (it) => {
     it.effect("adds sub-devices, which then speak, listen and answer over its connection", () =>
       Effect.gen(function*() {
         const { first, gateway, second } = yield* createDevices
