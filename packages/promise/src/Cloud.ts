@@ -116,8 +116,8 @@ export interface CloudWithObjects extends StartedCloud {
   /**
    * The management API as a function from request to response, to be mounted in a
    * server. `peer` is what the server knows of the connection; without an address,
-   * all clients count as one for limits. When the cloud is closed it rejects, also
-   * requests that it has not responded to.
+   * all clients count as one for limits. When the cloud is closed, requests that have
+   * no response get 503, and it rejects others.
    */
   readonly fetchHandler: (
     options?: Partial<ManagementApi.Options>
@@ -181,7 +181,16 @@ export const startCloud: {
               Scope.provide(scope)
             )
           )
-          return (request: Request, peer?: RequestPeer) => runner.promise(Effect.promise(() => handle(request, peer)))
+          return async (request: Request, peer?: RequestPeer) => {
+            controller.signal.throwIfAborted()
+            try {
+              return await runner.promise(Effect.promise(() => handle(request, peer)))
+            } catch (error) {
+              // A server that a request has come to before can respond to it.
+              if (controller.signal.aborted) return new Response(null, { status: 503 })
+              throw error
+            }
+          }
         }
       },
       close: end,
