@@ -141,10 +141,10 @@ const make = Effect.gen(function*() {
   return BulkCommands.of({
     create,
     get,
-    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
+    list: paged(store.list),
     devices: Effect.fn("BulkCommands.devices")(function*(projectId, bulkId, state, page) {
       yield* get(projectId, bulkId)
-      return yield* paged(page, (page) => store.devices(bulkId, state, page))
+      return yield* paged(store.devices)(bulkId, state, page)
     }),
     cancel: Effect.fn("BulkCommands.cancel")(function*(projectId, bulkId) {
       yield* get(projectId, bulkId)

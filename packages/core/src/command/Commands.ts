@@ -463,7 +463,7 @@ const make = Effect.gen(function*() {
 
   const list = Effect.fn("Commands.list")(function*(projectId: ProjectId, deviceId: DeviceId, page: PageRequest) {
     yield* devices.get(projectId, { deviceId })
-    return yield* paged(page, (page) => store.list(deviceId, page))
+    return yield* paged(store.list)(deviceId, page)
   })
 
   const cancel = Effect.fn("Commands.cancel")(function*(projectId: ProjectId, deviceId: DeviceId, messageId: number) {

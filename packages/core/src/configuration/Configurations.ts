@@ -264,7 +264,7 @@ const make = Effect.gen(function*() {
     (projectId: ProjectId, productKey: ProductKey, page: PageRequest) =>
       Effect.gen(function*() {
         yield* Effect.fromOption(yield* products.get(projectId, productKey), () => new ProductNotFound({ productKey }))
-        return yield* paged(page, (page) => store.progress(productKey, page))
+        return yield* paged(store.progress)(productKey, page)
       })
   )
 

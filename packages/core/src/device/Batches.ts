@@ -122,7 +122,7 @@ const make = Effect.gen(function*() {
 
   const list = Effect.fn("Batches.list")(function*(projectId: ProjectId, productKey: ProductKey, page: PageRequest) {
     yield* products.get(projectId, productKey)
-    return yield* paged(page, (page) => store.listBatches(projectId, productKey, page))
+    return yield* paged(store.listBatches)(projectId, productKey, page)
   })
 
   const get = Effect.fn("Batches.get")(function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {

@@ -276,7 +276,7 @@ const make = Effect.gen(function*() {
   return Devices.of({
     create,
     get,
-    list: (projectId, filter, page) => paged(page, (page) => store.list(projectId, filter, page)),
+    list: paged(store.list),
     change,
     enable,
     disable,

@@ -192,14 +192,13 @@ const make = Effect.gen(function*() {
   return DeviceGroups.of({
     create,
     get,
-    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
+    list: paged(store.list),
     change,
     remove,
     add,
     take,
     devices: Effect.fn("DeviceGroups.devices")(function*(projectId, groupId, page) {
-      const filter = filterOf(yield* get(projectId, groupId))
-      return yield* paged(page, (page) => devices.list(projectId, filter, page))
+      return yield* paged(devices.list)(projectId, filterOf(yield* get(projectId, groupId)), page)
     }),
     ofDevice
   })

@@ -101,12 +101,10 @@ const make = Effect.gen(function*() {
         : yield* new JobDevicesNotFound({ deviceIds: created.deviceIds })
     }),
     get: Effect.fn("Jobs.get")(find),
-    list: Effect.fn("Jobs.list")((projectId: ProjectId, page: PageRequest) =>
-      paged(page, (page) => store.list(projectId, page))
-    ),
+    list: Effect.fn("Jobs.list")(paged(store.list)),
     tasks: Effect.fn("Jobs.tasks")(function*(projectId, jobId, state, page) {
       yield* find(projectId, jobId)
-      return yield* paged(page, (page) => store.tasks(jobId, state, page))
+      return yield* paged(store.tasks)(jobId, state, page)
     }),
     cancel: Effect.fn("Jobs.cancel")(function*(projectId, jobId) {
       yield* find(projectId, jobId)

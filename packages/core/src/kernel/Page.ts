@@ -33,8 +33,9 @@ const decodePage: (page: PageRequest) => Effect.Effect<PageRequest, InvalidInput
   Schema.Struct({ page: PageNumber, pageSize: PageSize })
 )
 
-/** Lists the page, if it is within its bounds: storages differ in what they make of others. */
-export const paged = <A, E, R>(
-  page: PageRequest,
-  list: (page: PageRequest) => Effect.Effect<Page<A>, E, R>
-): Effect.Effect<Page<A>, E | InvalidInput, R> => Effect.flatMap(decodePage(page), list)
+/** Makes a list refuse a page that is out of bounds: storages differ in what they make of it. */
+export const paged = <Args extends ReadonlyArray<unknown>, A, E, R>(
+  list: (...args: [...Args, PageRequest]) => Effect.Effect<Page<A>, E, R>
+) =>
+(...args: [...Args, PageRequest]): Effect.Effect<Page<A>, E | InvalidInput, R> =>
+  Effect.flatMap(decodePage(args.at(-1) as PageRequest), () => list(...args))

@@ -199,7 +199,7 @@ const make = Effect.gen(function*() {
   const nodes = Effect.fn("MeshNetworks.nodes")(
     function*(projectId: ProjectId, networkKey: string, page: PageRequest) {
       const { networkId } = yield* get(projectId, networkKey)
-      return yield* paged(page, (page) => store.nodes(networkId, page))
+      return yield* paged(store.nodes)(networkId, page)
     }
   )
 
@@ -225,7 +225,7 @@ const make = Effect.gen(function*() {
   return MeshNetworks.of({
     create,
     get,
-    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
+    list: paged(store.list),
     remove,
     addNode,
     removeNode,

@@ -155,13 +155,5 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Products.of({
-    create,
-    get,
-    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
-    update,
-    setStatus,
-    rotateSecret,
-    remove
-  })
+  return Products.of({ create, get, list: paged(store.list), update, setStatus, rotateSecret, remove })
 })

@@ -306,7 +306,7 @@ const make = Effect.gen(function*() {
     generate: Effect.map(generate, ({ key }) => Redacted.make(key)),
     setOwner,
     create,
-    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
+    list: paged(store.list),
     remove,
     forget: forget(null),
     ended,

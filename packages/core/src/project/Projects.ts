@@ -82,5 +82,5 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Projects.of({ create, get, list: (page) => paged(page, store.list), remove })
+  return Projects.of({ create, get, list: paged(store.list), remove })
 })

@@ -315,7 +315,7 @@ const make = Effect.gen(function*() {
   const executions = Effect.fn("Scenes.executions")(
     function*(projectId: ProjectId, sceneId: SceneId, page: PageRequest) {
       yield* get(projectId, sceneId)
-      return yield* paged(page, (page) => log.executions(sceneId, page))
+      return yield* paged(log.executions)(sceneId, page)
     }
   )
 
@@ -360,16 +360,7 @@ const make = Effect.gen(function*() {
     }
   )
 
-  return Scenes.of({
-    create,
-    update,
-    setStatus,
-    remove,
-    get,
-    list: (projectId, filter, page) => paged(page, (page) => store.list(projectId, filter, page)),
-    run,
-    executions,
-    explain,
-    upcoming
-  })
+  const list = paged(store.list)
+
+  return Scenes.of({ create, update, setStatus, remove, get, list, run, executions, explain, upcoming })
 })

@@ -174,13 +174,5 @@ const make = Effect.gen(function*() {
     if (webhook === null) return yield* new SubscriptionPushesNot({ subscriptionId })
   })
 
-  return Subscriptions.of({
-    create,
-    get,
-    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
-    change,
-    remove,
-    seek,
-    resume
-  })
+  return Subscriptions.of({ create, get, list: paged(store.list), change, remove, seek, resume })
 })

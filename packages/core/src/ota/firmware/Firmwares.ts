@@ -155,10 +155,5 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Firmwares.of({
-    create,
-    get,
-    list: (projectId, filter, page) => paged(page, (page) => store.listFirmwares(projectId, filter, page)),
-    remove
-  })
+  return Firmwares.of({ create, get, list: paged(store.listFirmwares), remove })
 })

@@ -296,14 +296,12 @@ const make = Effect.gen(function*() {
       const { firmware } = yield* firmwares.get(projectId, filter.firmwareId)
       const fits = (productKey === undefined || firmware.productKey === productKey) &&
         (name === undefined || firmware.name.includes(name))
-      return yield* paged(
-        page,
-        (page) => fits ? store.listTasks(projectId, filter, page) : Effect.succeed({ items: [], total: 0 })
-      )
+      const list = fits ? store.listTasks : () => Effect.succeed({ items: [], total: 0 })
+      return yield* paged(list)(projectId, filter, page)
     }),
     records: Effect.fn("UpgradeTasks.records")(function*(projectId, taskId, filter, page) {
       yield* get(projectId, taskId)
-      return yield* paged(page, (page) => store.records(taskId, filter, page))
+      return yield* paged(store.records)(taskId, filter, page)
     }),
     progress: Effect.fn("UpgradeTasks.progress")(function*(projectId, taskId) {
       const task = yield* get(projectId, taskId)
