@@ -238,6 +238,18 @@ const make = Effect.gen(function*() {
     for (const [{ taskId }, devices] of joining) yield* untilStored(store.join(taskId, devices, at))
   })
 
+  /** Puts off what a device that has just reported is to be told; undefined: it is its turn. */
+  const postponementOf = Effect.fnUntraced(function*(assignment: Assignment, at: number) {
+    const { record: { dueAt, status }, task } = assignment
+    const until = (until: number): UpgradeStep => ({ assignment, event: { _tag: "Postponed", at, until } })
+    // A node that has claimed the record may have seen the device away, and would wait for this report:
+    // it finds that the record has changed, and leaves it due.
+    if (status === "pending" && dueAt !== null && dueAt > at) return until(dueAt)
+    if (isEarly(assignment, at)) return yield* postponed(assignment, at)
+    const turn = status === "pending" && isHere(assignment) ? pace.take(task, false) : null
+    return turn === null ? undefined : until(turn)
+  })
+
   const report = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
     const versions = reports.flatMap((said) =>
       said._tag === "Inform"
@@ -263,26 +275,13 @@ const make = Effect.gen(function*() {
       if (after === undefined) continue
       current.set(key, after)
       if (said._tag !== "Inform" || isFinal(after.record.status) || !isPushed(after.task, after.record)) continue
-      const putOff = Effect.fnUntraced(function*(step: UpgradeStep) {
-        const [later] = yield* untilStored(steps.take([step]))
-        if (later !== undefined) current.set(key, later)
-      })
-      const putOffUntil = (until: number) =>
-        putOff({ assignment: after, event: { _tag: "Postponed", at: said.at, until } })
-      const { dueAt, status } = after.record
-      if (status === "pending" && dueAt !== null && dueAt > said.at) {
-        // A node that has claimed the record may have seen the device away, and would wait for this report:
-        // it finds that the record has changed, and leaves it due.
-        yield* putOffUntil(dueAt)
+      const postponement = yield* postponementOf(after, said.at)
+      if (postponement === undefined) {
+        if (isHere(after)) yield* untilStored(push([after], said.protocol))
         continue
       }
-      if (isEarly(after, said.at)) {
-        yield* putOff(yield* postponed(after, said.at))
-        continue
-      }
-      if (!isHere(after)) continue
-      const until = status === "pending" ? pace.take(after.task, false) : null
-      yield* until === null ? untilStored(push([after], said.protocol)) : putOffUntil(until)
+      const [later] = yield* untilStored(steps.take([postponement]))
+      if (later !== undefined) current.set(key, later)
     }
   })
 
