@@ -12,11 +12,14 @@ import { Clock, Effect, Layer } from "effect"
  */
 export const layer: Layer.Layer<never> = Layer.effect(
   Clock.Clock,
-  Effect.suspend(() => SteadyClock.following(ask))
+  Effect.suspend(() => SteadyClock.following(passed, ask))
 )
+
+/** Milliseconds since the process began. */
+const passed = (): number => performance.now()
 
 /** `Date.now()` leaves out what is less than a millisecond. */
 const ask = Effect.sync((): SteadyClock.ClockBounds => {
-  const least = Date.now() - SteadyClock.passed()
+  const least = Date.now() - passed()
   return { least, most: least + 1 }
 })

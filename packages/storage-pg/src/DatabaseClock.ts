@@ -15,19 +15,22 @@ const questions = 5
 export const layer: Layer.Layer<never, DatabaseError, PgClient.PgClient> = Layer.effect(
   Clock.Clock,
   Effect.gen(function*() {
-    return yield* SteadyClock.following(Effect.mapError(ask(yield* PgClient.PgClient), databaseError))
+    return yield* SteadyClock.following(passed, Effect.mapError(ask(yield* PgClient.PgClient), databaseError))
   })
 )
+
+/** Milliseconds since the process began. */
+const passed = (): number => performance.now()
 
 /** The database read its clock between question and answer: each answer bounds the difference. */
 const ask = Effect.fnUntraced(
   function*(sql: PgClient.PgClient): Effect.fn.Return<SteadyClock.ClockBounds, SqlError.SqlError> {
     let bounds: SteadyClock.ClockBounds = { least: -Infinity, most: Infinity }
     for (let i = 0; i < questions; i++) {
-      const asked = SteadyClock.passed()
+      const asked = passed()
       const [{ now }] = (yield* sql<{ readonly now: number }>`
-      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`) as [{ readonly now: number }]
-      const [least, most] = [now - SteadyClock.passed(), now - asked]
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`) as [{ readonly now: number }]
+      const [least, most] = [now - passed(), now - asked]
       // Both are true, unless the clock of the database was set in between.
       bounds = least > bounds.most || most < bounds.least
         ? { least, most }

@@ -22,11 +22,12 @@ const followEvery = "10 seconds"
 
 const nanosPerMilli = 1_000_000n
 
-/** Milliseconds since the process began. No change of the system's clock changes it. */
-export const passed = (): number => performance.now()
-
-/** Makes a clock that asks every ten seconds where the other one is beside {@link passed}, until the scope closes. */
+/**
+ * Makes a clock that asks every ten seconds where the other one is, until the scope closes. `passed`: milliseconds
+ * since any instant, which no change of the system's clock changes.
+ */
 export const following = <E>(
+  passed: () => number,
   ask: Effect.Effect<ClockBounds, E>
 ): Effect.Effect<Clock.Clock, E, Scope.Scope> =>
   Effect.gen(function*() {
@@ -34,7 +35,7 @@ export const following = <E>(
     yield* ask.pipe(
       Effect.map((bounds) => clock.follow(bounds)),
       // It goes on by the time that passes.
-      Effect.catch((error) => Effect.logWarning("The time to follow is not known", error)),
+      Effect.catch((error) => Effect.logWarning("The clock that this one follows does not answer", error)),
       Effect.schedule(Schedule.spaced(followEvery)),
       Effect.forkScoped
     )
