@@ -47,6 +47,7 @@ import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as OverviewHandlers from "./overview/OverviewHandlers.ts"
 import * as QuotaHandlers from "./project/QuotaHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
+import * as ScopeGroups from "./project/ScopeGroups.ts"
 import * as BindingHandlers from "./provisioning/BindingHandlers.ts"
 import * as BleHandlers from "./provisioning/BleHandlers.ts"
 import * as SceneHandlers from "./scene/SceneHandlers.ts"
@@ -284,8 +285,8 @@ const routes = <R>(
     Layer.provide(Layer.succeed(PublicUrl, publicUrl)),
     Layer.provide(
       Layer.succeed(
-        ProjectHandlers.Groups,
-        [Api, ...beside === undefined ? [] : [beside.api]].flatMap(ProjectHandlers.groupsOf)
+        ScopeGroups.Groups,
+        [Api, ...beside === undefined ? [] : [beside.api]].flatMap(ScopeGroups.groupsOf)
       )
     ),
     Layer.provide(Layer.succeed(EventHandlers.Limits, eventStreams))

@@ -22,6 +22,7 @@ export interface ScopedRoute {
 
 /** Routes that any key may call: they are about its own sessions. */
 const ofSessions = /^\/openapi\/v1\/browser-sessions(?:\/|$)/
+
 /** Whether a path counts for the scopes of a key. */
 export const isScoped = (path: string): boolean => !ofSessions.test(path)
 

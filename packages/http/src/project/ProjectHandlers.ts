@@ -2,34 +2,14 @@
  * Handlers of the routes of projects and access keys.
  */
 import { type AccessKey, AccessKeys, expiresSoon, type Project, Projects } from "@device-cloud/core"
-import { Clock, Context, DateTime, Effect, Redacted } from "effect"
-import { HttpApi } from "effect/http-api"
-import { Authorization, CurrentPrincipal } from "../middleware/Authorization.ts"
-import { isScoped } from "../middleware/KeyScope.ts"
-import type { AnyApi } from "../middleware/RouteTable.ts"
+import { Clock, DateTime, Effect, Redacted } from "effect"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { invalidParameter } from "../Failure.ts"
 import { group } from "../ApiHandlers.ts"
 import type { AccessKeyRecord, ProjectRecord } from "./ProjectApi.ts"
-
-/** The groups of an API that the actions of a key may name: those with routes that need a key. */
-export const groupsOf = (api: AnyApi): ReadonlyArray<string> => {
-  const groups = new Set<string>()
-  HttpApi.reflect(api as HttpApi.Top, {
-    onGroup: () => {},
-    onEndpoint: ({ endpoint, group, middleware }) => {
-      const needsKey = [...middleware].some(({ key }) => key === Authorization.key)
-      if (needsKey && isScoped(endpoint.path)) groups.add(group.identifier)
-    }
-  })
-  return [...groups]
-}
-
-/** The groups of the API that the actions of a key may name. */
-export const Groups = Context.Reference<ReadonlyArray<string>>("@device-cloud/http/Groups", {
-  defaultValue: () => groupsOf(Api)
-})
+import * as ScopeGroups from "./ScopeGroups.ts"
 
 /** Implements the group `projects`. */
 export const layer = group(
@@ -38,13 +18,7 @@ export const layer = group(
   Effect.fnUntraced(function*(handlers) {
     const projects = yield* Projects
     const accessKeys = yield* AccessKeys
-    const groups = yield* Groups
-    const groupIssues = (actions: ReadonlyArray<string>) =>
-      actions.flatMap((action, i) =>
-        groups.includes(action.slice(0, action.lastIndexOf(":")))
-          ? []
-          : [{ path: ["scopes", "actions", i], message: `Expected one of the groups ${groups.join(", ")}` }]
-      )
+    const unknownGroups = yield* ScopeGroups.makeCheck
     return handlers.handleAll({
       createProject: ({ payload }) => respond(projects.create(payload), projectRecord),
       listProjects: ({ query }) => respondPage(query, projects.list, projectRecord),
@@ -53,7 +27,7 @@ export const layer = group(
       createAccessKey: Effect.fnUntraced(function*({ payload }) {
         const principal = yield* CurrentPrincipal
         const { addresses, expires_at, name, project_id = principal.projectId, role, scopes } = payload
-        const issues = groupIssues(scopes?.actions ?? [])
+        const issues = unknownGroups(scopes?.actions ?? [])
         if (issues.length > 0) return yield* Effect.fail(invalidParameter(issues))
         const expiresAt = expires_at === undefined ? undefined : DateTime.toEpochMillis(expires_at)
         const now = yield* Clock.currentTimeMillis
