@@ -186,7 +186,7 @@ export const startCloud: {
             try {
               return await runner.promise(Effect.promise(() => handle(request, peer)))
             } catch (error) {
-              // A server that a request has come to before can respond to it.
+              // The request came before the end: its server can still respond.
               if (controller.signal.aborted) return new Response(null, { status: 503 })
               throw error
             }

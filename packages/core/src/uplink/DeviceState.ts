@@ -126,7 +126,7 @@ export class DeviceState {
       }
       const time = countedTime(given, receivedAt)
       const entry = new ReportedValue(admitted, time)
-      const stored = time > receivedAt ? { value: admitted, time, receivedAt } : entry
+      const stored = time > receivedAt ? new AheadValue(admitted, time, receivedAt) : entry
       tracker?.setting(id)
       const reason = this.draft.set("reported", id, stored, receivedAt)
       if (reason !== undefined) {
@@ -200,7 +200,7 @@ const notStorable = new Misfit(460, `expected finite numbers, and at most ${maxE
 
 const nothing: Remarks = {}
 
-// A class and no literal: V8 allocates literals that wait for a commit as old objects (docs/decisions/0125-pauses.md).
+// Classes and no literals: V8 allocates literals that wait for a commit as old objects (docs/decisions/0125-pauses.md).
 class ReportedValue implements ShadowEntry {
   readonly value: Json
   readonly time: number
@@ -208,5 +208,15 @@ class ReportedValue implements ShadowEntry {
   constructor(value: Json, time: number) {
     this.value = value
     this.time = time
+  }
+}
+
+/** As the shadow keeps a value whose time is ahead of the cloud. */
+class AheadValue extends ReportedValue {
+  readonly receivedAt: number
+
+  constructor(value: Json, time: number, receivedAt: number) {
+    super(value, time)
+    this.receivedAt = receivedAt
   }
 }
