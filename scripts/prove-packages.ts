@@ -1,9 +1,9 @@
 /**
  * Packs all packages, installs them in empty projects outside of this repository, and
- * uses them there as applications do. Expects a build. Ends with code 1 at the first
- * thing that does not work.
+ * uses them there as applications do. Expects a build. Ends with code 1 if something
+ * does not work.
  */
-import { execFile, execFileSync, type ExecFileSyncOptions, spawn } from "node:child_process"
+import { execFile, spawn, type SpawnOptions } from "node:child_process"
 import { once } from "node:events"
 import {
   copyFileSync,
@@ -37,8 +37,15 @@ const jest = "30.5.2"
 const work = mkdtempSync(join(tmpdir(), "device-cloud-packages-"))
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
-const run = (program: string, args: ReadonlyArray<string>, options: ExecFileSyncOptions) => {
-  execFileSync(program, args, { stdio: ["ignore", "inherit", "inherit"], ...options })
+const run = async (program: string, args: ReadonlyArray<string>, options: SpawnOptions) => {
+  const [code] = await once(spawn(program, args, { stdio: ["ignore", "inherit", "inherit"], ...options }), "exit")
+  if (code !== 0) throw new Error(`${program} ${args.join(" ")} ended with code ${code}`)
+}
+
+/** Waits until all have ended, and throws what the first of them has thrown. */
+const together = async (works: ReadonlyArray<Promise<void>>) => {
+  const failed = (await Promise.allSettled(works)).find((work) => work.status === "rejected")
+  if (failed !== undefined) throw failed.reason
 }
 
 const filesIn = (directory: string): ReadonlyArray<string> =>
@@ -46,15 +53,15 @@ const filesIn = (directory: string): ReadonlyArray<string> =>
     .map(({ name, parentPath }) => join(parentPath, name))
 
 /** Packs a package. Returns the tarball, and the folder with what is in it. */
-const pack = (pkg: Package) => {
+const pack = async (pkg: Package) => {
   const destination = join(work, "packed", pkg.folder)
   mkdirSync(destination, { recursive: true })
-  run("npm", ["pack", "--silent", "--pack-destination", destination], { cwd: pkg.directory, stdio: "ignore" })
+  await run("npm", ["pack", "--silent", "--pack-destination", destination], { cwd: pkg.directory, stdio: "ignore" })
   const tarball = join(destination, readdirSync(destination)[0]!)
-  run("tar", ["-xzf", tarball, "-C", destination], {})
+  await run("tar", ["-xzf", tarball, "-C", destination], {})
   return { pkg, tarball, content: join(destination, "package") }
 }
-type Packed = ReturnType<typeof pack>
+type Packed = Awaited<ReturnType<typeof pack>>
 
 /** What READMEs and pages tell users to install: the arguments of `npm install`, each line once. */
 const installLines = (): ReadonlyArray<string> => {
@@ -124,10 +131,9 @@ const inspect = async (packed: ReadonlyArray<Packed>) => {
     wrong.push(...found.map((text) => `${one.pkg.manifest.name}: ${text}`))
   }
   if (wrong.length > 0) throw new Error(wrong.join("\n"))
-  for (const { tarball } of packed) {
-    // The packages are ES modules: how CommonJS and Node.js 10 would resolve them is not their matter.
-    run(join(root, "node_modules", ".bin", "attw"), [tarball, "--profile", "esm-only", "--quiet"], { cwd: work })
-  }
+  // The packages are ES modules: how CommonJS and Node.js 10 would resolve them is not their matter.
+  const attw = join(root, "node_modules", ".bin", "attw")
+  await together(packed.map(({ tarball }) => run(attw, [tarball, "--profile", "esm-only", "--quiet"], { cwd: work })))
   say(`${packed.length} tarballs are clean (publint, attw).`)
 }
 
@@ -207,7 +213,7 @@ const runServer = async (directory: string, env: NodeJS.ProcessEnv) => {
 const use = async (packed: ReadonlyArray<Packed>, { effect, node }: typeof sets[number]) => {
   const directory = join(work, `effect-${effect}`)
   writeProject(directory, packed)
-  run("npm", [
+  await run("npm", [
     "install",
     "--strict-peer-deps",
     "--save-exact",
@@ -235,7 +241,7 @@ const use = async (packed: ReadonlyArray<Packed>, { effect, node }: typeof sets[
       ["--experimental-vm-modules", "node_modules/jest/bin/jest.js"],
       ["node_modules/vitest/vitest.mjs", "run", "src/contracts.test.ts"]
     ]
-  ) run("node", args, { cwd: directory, env })
+  ) await run("node", args, { cwd: directory, env })
   await runServer(directory, env)
   say(
     `Effect ${effect}: installed, type-checked (TypeScript ${
@@ -246,10 +252,9 @@ const use = async (packed: ReadonlyArray<Packed>, { effect, node }: typeof sets[
 }
 
 try {
-  const packed = packages.map(pack)
+  const packed = await Promise.all(packages.map(pack))
   await inspect(packed)
-  await proveLines(packed)
-  for (const set of sets) await use(packed, set)
+  await together([proveLines(packed), ...sets.map((set) => use(packed, set))])
 } catch (error) {
   say(String(error))
   process.exitCode = 1
