@@ -29,7 +29,7 @@ export type CloudErrorOf<E> = E extends CallFailure ? Error & { readonly code: E
  * - of the management API, the code of the response, for example 40402
  *   (docs/api/errors.md), with the `data` of the response.
  * - `"HttpClientError"`: no server was reached, or its response cannot be read;
- *   `"SchemaError"`: a request or response has not the form that it must have.
+ *   `"SchemaError"`: a request, a response or an id has not the form that it must have.
  *
  * `cause` is the error of the domain, or what has failed.
  *

@@ -1,7 +1,7 @@
 /**
  * Runs Effects for callers that have promises.
  */
-import { Cause, type Context, Effect, Exit, Option, Stream } from "effect"
+import { Cause, type Context, Effect, Exit, Option, Schema, SchemaIssue, Stream } from "effect"
 import { rejection } from "./CloudError.ts"
 import type { Runner } from "./Promised.ts"
 
@@ -15,7 +15,7 @@ export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | 
       if (Exit.isSuccess(exit)) return exit.value
       if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
       throw Option.match(Cause.findErrorOption(exit.cause), {
-        onNone: () => Cause.squash(exit.cause),
+        onNone: () => unexpected(Cause.squash(exit.cause)),
         onSome: rejection
       })
     },
@@ -31,6 +31,12 @@ export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | 
     }
   }
 }
+
+/** JavaScript can give a service what is no id, `"12"` for 12: no error of the domain can be made of it, and one says why. */
+const unexpected = (thrown: unknown): unknown =>
+  thrown instanceof Error && SchemaIssue.isIssue(thrown.cause)
+    ? rejection(new Schema.SchemaError(thrown.cause))
+    : thrown
 
 /** Fails when the signal aborts, with its reason. */
 const aborted = (signal: AbortSignal): Effect.Effect<never, unknown> =>

@@ -68,6 +68,14 @@ it("a failure rejects with its code, the fields of the error of the domain, and 
   assert.deepStrictEqual(invalid.issues[0].path, ["name"])
 })
 
+it("an id of another type, which a program without types may give, is refused by name", async () => {
+  await using cloud = await startCloud(parts)
+  const { productKey } = await cloud.products.create("default", lamp)
+  const error = await rejected(cloud.batches.get("default", productKey, "12" as never))
+  assert.strictEqual(error.code, "SchemaError")
+  assert.match(error.message, /Expected number\s+at \["batchId"\]/)
+})
+
 it("a value that is no JSON is refused by name, and nothing of it is stored", async () => {
   await using cloud = await startCloud(parts)
   const { deviceId } = await createLamp(cloud)
