@@ -1,11 +1,11 @@
 /**
  * The part of `DeviceStore` in which devices register themselves.
  */
-import type { DeviceStore, NewDevice, ProductKey } from "@device-cloud/core"
+import type { DeviceName, DeviceStore, NewDevice, ProductKey } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { deviceDetailColumns, deviceDetailFromRow, type DeviceDetailRow } from "./DeviceRow.ts"
-import { isUniqueViolation, storeError } from "./PgErrors.ts"
+import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
 import type { SealedSecrets } from "./SealedSecrets.ts"
 import { placeOf } from "./SecretColumns.ts"
@@ -20,19 +20,30 @@ export const make = (
   const unlessActive = (row: DeviceDetailRow) =>
     row.activated_at === null ? detail(row) : Effect.succeed("active" as const)
 
-  const insert = (productKey: ProductKey, draft: NewDevice) => {
+  /** One statement: between two, another caller could remove the device that the first one has found. */
+  const insertOrMark = (productKey: ProductKey, draft: NewDevice) => {
     const { key, number } = secrets.current()
     const secret = key.seal(draft.deviceSecret, placeOf("device", draft.deviceId, "device_secret"))
-    return sql`
-      INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, sealed_with, nickname,
-        batch_id, cloud_gateway, mac, created_at, updated_at)
-      SELECT project_id, product_key, ${draft.deviceId}, ${draft.deviceName}, ${secret}, ${number}::int,
-        ${draft.nickname}, ${draft.batchId}::bigint, NULL, '', ${instant(draft.createdAt)},
-        ${instant(draft.createdAt)}
-      FROM product WHERE product_key = ${productKey}
-      ON CONFLICT (product_key, device_name) DO NOTHING
-      RETURNING device_id`
+    return sql<DeviceDetailRow>`
+      WITH claimed AS (
+        INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, sealed_with, nickname,
+          batch_id, cloud_gateway, mac, created_at, updated_at)
+        SELECT project_id, product_key, ${draft.deviceId}, ${draft.deviceName}, ${secret}, ${number}::int,
+          ${draft.nickname}, ${draft.batchId}::bigint, NULL, '', ${instant(draft.createdAt)},
+          ${instant(draft.createdAt)}
+        FROM product WHERE product_key = ${productKey}
+        ON CONFLICT (product_key, device_name) DO UPDATE SET mac = coalesce(device.mac, '')
+        RETURNING *
+      )
+      SELECT ${columns} FROM claimed AS device JOIN product USING (product_key)`
   }
+
+  const mark = (productKey: ProductKey, deviceName: DeviceName) =>
+    sql<DeviceDetailRow>`
+      UPDATE device SET mac = coalesce(mac, '') FROM product
+      WHERE device.product_key = ${productKey} AND device.device_name = ${deviceName}
+        AND product.product_key = device.product_key
+      RETURNING ${columns}`
 
   return {
     claimByMac: (productKey, mac) => {
@@ -66,16 +77,12 @@ export const make = (
     },
     claimByName: (productKey, deviceName, draft) =>
       Effect.gen(function*() {
-        const stored = draft === undefined
-          ? []
-          : yield* insert(productKey, draft)
-        const [known] = yield* sql<DeviceDetailRow>`
-          UPDATE device SET mac = coalesce(mac, '') FROM product
-          WHERE device.product_key = ${productKey} AND device.device_name = ${deviceName}
-            AND product.product_key = device.product_key
-          RETURNING ${columns}`
-        if (known === undefined) return "none"
-        return yield* (stored.length > 0 ? detail(known) : unlessActive(known))
-      }).pipe(Effect.mapError(storeError("DeviceStore.claimByName")))
+        const [known] = yield* draft === undefined ? mark(productKey, deviceName) : insertOrMark(productKey, draft)
+        return known === undefined ? "none" : yield* unlessActive(known)
+      }).pipe(
+        // The product is removed at the same moment.
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeed("none" as const)),
+        Effect.mapError(storeError("DeviceStore.claimByName"))
+      )
   }
 }

@@ -20,6 +20,8 @@ import {
   OtaStore,
   type PresenceOutcome,
   PresenceStore,
+  ProductStore,
+  QuotaStore,
   SceneId,
   SceneStore,
   type ShadowModification,
@@ -243,6 +245,37 @@ it.live("devices of the same names, in another order, are not created in a circl
         [create(["a", "b", "c"]), onOther(create(["c", "b", "a"]))]
       )
       assert.deepStrictEqual(errors.map(({ _tag }) => _tag), ["DeviceNamesTaken", "DeviceNamesTaken"])
+    })
+  ))
+
+it.live("a device that registers while it is removed is created again", () =>
+  withNodes(({ devices: [{ deviceId, deviceName, productKey, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const draft = { ...named("a"), deviceName }
+      const [removed, claimed] = yield* inTurn(sql, rowOf(sql, "device", { deviceId }), [
+        onOther(DeviceStore.use((store) => store.remove(projectId, deviceId))),
+        DeviceStore.use((store) => store.claimByName(productKey, deviceName, draft))
+      ])
+      assert.isTrue(Option.isSome(removed))
+      assert.strictEqual(typeof claimed === "object" && claimed.device.deviceId, draft.deviceId)
+    })
+  ))
+
+it.live("a device does not register while its product is removed", () =>
+  withNodes(({ devices: [{ deviceId, productKey, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      yield* DeviceStore.use((store) => store.remove(projectId, deviceId))
+      const draft = named("a")
+      const create = DeviceStore.use((store) => store.claimByName(productKey, draft.deviceName, draft))
+      const [removed, claimed] = yield* inTurn(
+        sql,
+        sql`SELECT FROM product WHERE product_key = ${productKey} FOR UPDATE`,
+        [
+          onOther(ProductStore.use((store) => store.remove(projectId, productKey))),
+          QuotaStore.use((store) => store.within({ projectId, quota: "devices", amount: 1, limit: 1 }, create))
+        ]
+      )
+      assert.deepStrictEqual([removed, claimed], ["removed", "none"])
     })
   ))
 
