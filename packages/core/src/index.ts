@@ -338,6 +338,7 @@ export {
 export {
   advance as advanceUpgrade,
   deviceCount,
+  isAborted as isTaskAborted,
   isFinal as isUpgradeFinal,
   isOngoing,
   isPushed,

@@ -10,11 +10,13 @@ import {
   isOngoing,
   isPushed,
   isStagePassed,
+  isTaskAborted,
   isUpgradeFinal,
   type NewTask,
   OtaStore,
   type OtaTask,
   type RecordCounts,
+  type RecordStatus,
   stageSize,
   type TaskScope,
   verifiable,
@@ -84,6 +86,26 @@ const make = Effect.gen(function*() {
         ota.keep(isPushed(task, record) ? { ...record, dueAt: dueAt(task, firstDue, place) } : record)
       })
     return task
+  }
+
+  const endTask = (
+    taskId: number,
+    to: "passed" | "failed" | "cancelled",
+    cancelled: ReadonlyArray<RecordStatus>,
+    at: number
+  ): boolean => {
+    const task = tasks.get(taskId)
+    if (task === undefined || !isOngoing(task)) return false
+    if (task.kind === "verify") {
+      tasks.set(taskId, { ...task, status: to, updatedAt: at })
+      firmwares.set(task.firmwareId, { ...firmwares.get(task.firmwareId)!, status: to, updatedAt: at })
+    } else if (to === "cancelled") tasks.set(taskId, { ...task, status: to, updatedAt: at })
+    else return false
+    for (const record of ota.recordsOfTask(taskId)) {
+      if (!cancelled.includes(record.status)) continue
+      ota.change(record, advanceUpgrade(record, task, { _tag: "Cancelled", at, whole: false }))
+    }
+    return true
   }
 
   return OtaStore.of({
@@ -284,6 +306,10 @@ const make = Effect.gen(function*() {
           return true
         })
         for (const [taskId, task] of changed) {
+          if (isTaskAborted(task)) {
+            endTask(taskId, "cancelled", ["pending"], task.updatedAt)
+            changed.set(taskId, tasks.get(taskId)!)
+          }
           for (let next: OtaTask | undefined = task; next !== undefined && isStagePassed(next);) {
             next = openStage(taskId, next.stage + 1, next.updatedAt)
             if (next !== undefined) changed.set(taskId, next)
@@ -291,21 +317,7 @@ const make = Effect.gen(function*() {
         }
         return { saved, tasks: [...changed.values()] }
       }),
-    endTask: (taskId, to, cancelled, at) =>
-      Effect.sync(() => {
-        const task = tasks.get(taskId)
-        if (task === undefined || !isOngoing(task)) return false
-        if (task.kind === "verify") {
-          tasks.set(taskId, { ...task, status: to, updatedAt: at })
-          firmwares.set(task.firmwareId, { ...firmwares.get(task.firmwareId)!, status: to, updatedAt: at })
-        } else if (to === "cancelled") tasks.set(taskId, { ...task, status: to, updatedAt: at })
-        else return false
-        for (const record of ota.recordsOfTask(taskId)) {
-          if (!(cancelled as ReadonlyArray<string>).includes(record.status)) continue
-          ota.change(record, advanceUpgrade(record, task, { _tag: "Cancelled", at, whole: false }))
-        }
-        return true
-      }),
+    endTask: (taskId, to, cancelled, at) => Effect.sync(() => endTask(taskId, to, cancelled, at)),
     removeTask: (taskId) =>
       Effect.sync(() => {
         const task = tasks.get(taskId)

@@ -6,6 +6,7 @@ import {
   type Assignment,
   deviceCount,
   type DeviceStatus,
+  isTaskAborted,
   type OtaStore,
   type OtaTask,
   type PageRequest,
@@ -32,6 +33,7 @@ import {
 import { noteProgress } from "./OtaProgress.ts"
 import * as OtaRules from "./OtaRules.ts"
 import * as OtaStages from "./OtaStages.ts"
+import { endTask } from "./OtaTasks.ts"
 import { clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 import { booleans, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
@@ -110,6 +112,15 @@ export const make: Effect.Effect<
     return tasks
   })
 
+  /** Cancels the task if too many devices have failed, and otherwise opens the stages that have passed. */
+  const settled = (task: OtaTask) =>
+    isTaskAborted(task)
+      ? Effect.map(
+        endTask(sql, task.taskId, "cancelled", ["pending"], task.updatedAt),
+        Option.getOrElse(() => task)
+      )
+      : OtaStages.openPassed(sql, task)
+
   const save = Effect.fnUntraced(
     function*(changes: ReadonlyArray<RecordChange>) {
       const after = changes.map((change) => change.after)
@@ -143,8 +154,8 @@ export const make: Effect.Effect<
       const places = new Set(rows.map(({ place }) => Number(place) - 1))
       const stored = changes.filter((_, place) => places.has(place))
       const tasks = yield* recount(deltasOf(stored), Math.max(0, ...after.map(({ updatedAt }) => updatedAt)))
-      const opened = yield* Effect.forEach(tasks, (task) => OtaStages.openPassed(sql, task))
-      return { saved: changes.map((_, place) => places.has(place)), tasks: opened }
+      const afterwards = yield* Effect.forEach(tasks, settled)
+      return { saved: changes.map((_, place) => places.has(place)), tasks: afterwards }
     },
     sql.withTransaction
   )

@@ -15,6 +15,7 @@ import {
 } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
+import type { SqlError } from "effect/sql"
 import { matches } from "./DeviceFilter.ts"
 import {
   policyNumber,
@@ -37,6 +38,45 @@ import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, texts, wholeNumbers } from "./PgParameters.ts"
 import { pruneWithParts } from "./Pruning.ts"
 import { unknownDevices } from "./UnknownDevices.ts"
+
+/** Ends a task, within a transaction. Returns it afterwards; none: it has not been ended. */
+export const endTask = Effect.fnUntraced(
+  function*(
+    sql: PgClient.PgClient,
+    taskId: number,
+    to: "passed" | "failed" | "cancelled",
+    cancelled: ReadonlyArray<"pending" | "upgrading">,
+    at: number
+  ): Effect.fn.Return<Option.Option<OtaTask>, SqlError.SqlError> {
+    const [row] = yield* sql<TaskRow>`UPDATE ota_task
+      SET status = ${verificationNumber[to]}, updated_at = ${instant(at)}
+      WHERE task_id = ${taskId} AND ${sql.literal(OtaRules.isOngoing)} AND (kind = 'verify' OR ${
+      to === "cancelled"
+    }) RETURNING *`
+    if (row === undefined) return Option.none()
+    if (row.kind === "verify") {
+      yield* sql`UPDATE firmware SET status = ${verificationNumber[to]}, updated_at = ${instant(at)}
+        WHERE firmware_id = ${Number(row.firmware_id)}`
+    }
+    const numbers = wholeNumbers(cancelled.map((status) => recordNumber[status]))
+    const [ended] = yield* sql<TaskRow>`
+      WITH ended AS (
+        SELECT device_id, status FROM ota_record
+        WHERE task_id = ${taskId} AND status = ANY(${numbers}::smallint[]) FOR UPDATE
+      ), cancelled AS (
+        UPDATE ota_record SET ${OtaRules.cancelRecord(sql, at)}
+        FROM ended WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = ended.device_id
+      ), changed AS (
+        UPDATE ota_task SET
+          pending = pending - (SELECT count(*) FROM ended WHERE status = ${recordNumber.pending}),
+          upgrading = upgrading - (SELECT count(*) FROM ended WHERE status = ${recordNumber.upgrading}),
+          cancelled = cancelled + (SELECT count(*) FROM ended)
+        WHERE task_id = ${taskId} RETURNING *
+      ), noted AS (${noteProgress(sql, at)})
+      SELECT * FROM changed`
+    return Option.some(taskFromRow(ended!))
+  }
+)
 
 export const make: Effect.Effect<
   Pick<
@@ -212,32 +252,10 @@ export const make: Effect.Effect<
         Effect.mapError(storeError("OtaStore.underWay"))
       ),
     endTask: (taskId, to, cancelled, at) =>
-      Effect.gen(function*() {
-        const [row] = yield* sql<TaskRow>`UPDATE ota_task
-          SET status = ${verificationNumber[to]}, updated_at = ${instant(at)}
-          WHERE task_id = ${taskId} AND ${isOngoing} AND (kind = 'verify' OR ${to === "cancelled"}) RETURNING *`
-        if (row === undefined) return false
-        if (row.kind === "verify") {
-          yield* sql`UPDATE firmware SET status = ${verificationNumber[to]}, updated_at = ${instant(at)}
-            WHERE firmware_id = ${Number(row.firmware_id)}`
-        }
-        const numbers = wholeNumbers(cancelled.map((status) => recordNumber[status]))
-        yield* sql`
-          WITH ended AS (
-            SELECT device_id, status FROM ota_record
-            WHERE task_id = ${taskId} AND status = ANY(${numbers}::smallint[]) FOR UPDATE
-          ), cancelled AS (
-            UPDATE ota_record SET ${OtaRules.cancelRecord(sql, at)}
-            FROM ended WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = ended.device_id
-          ), changed AS (
-            UPDATE ota_task SET
-              pending = pending - (SELECT count(*) FROM ended WHERE status = ${recordNumber.pending}),
-              upgrading = upgrading - (SELECT count(*) FROM ended WHERE status = ${recordNumber.upgrading}),
-              cancelled = cancelled + (SELECT count(*) FROM ended)
-            WHERE task_id = ${taskId} RETURNING *
-          ) ${noteProgress(sql, at)}`
-        return true
-      }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.endTask"))),
+      endTask(sql, taskId, to, cancelled, at).pipe(
+        sql.withTransaction,
+        Effect.mapBoth({ onFailure: storeError("OtaStore.endTask"), onSuccess: Option.isSome })
+      ),
     removeTask: (taskId) =>
       Effect.gen(function*() {
         // Locked: a record of an ended task can only end.

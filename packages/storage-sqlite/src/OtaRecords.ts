@@ -10,6 +10,7 @@ import {
   type FailureCount,
   type Firmware,
   isOngoing,
+  isTaskAborted,
   type OtaStore,
   type OtaTask,
   type Page,
@@ -34,6 +35,7 @@ import {
   updateTask
 } from "./OtaRow.ts"
 import { openPassed } from "./OtaStages.ts"
+import { endTask } from "./OtaTasks.ts"
 import { pageOf } from "./Paging.ts"
 import type { Sqlite, Value } from "./Sqlite.ts"
 
@@ -115,11 +117,14 @@ export const make = (
       })
       return true
     })
-    const opened = [...tasks.values()].map((task) => {
+    const afterwards = [...tasks.values()].map((task) => {
       updateTask(sql, task)
-      return openPassed(sql, task)
+      const ended = isTaskAborted(task)
+        ? endTask(sql, task.taskId, "cancelled", ["pending"], task.updatedAt)
+        : undefined
+      return ended ?? openPassed(sql, task)
     })
-    return { saved, tasks: opened }
+    return { saved, tasks: afterwards }
   }
 
   /** Their places count from 0 without gaps: no statement counts records or skips them one by one. */

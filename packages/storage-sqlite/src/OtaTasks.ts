@@ -34,8 +34,39 @@ import {
 import { dueAt } from "./OtaStages.ts"
 import { pageOf } from "./Paging.ts"
 import { pruneWithParts } from "./Pruning.ts"
-import type { Sqlite } from "./Sqlite.ts"
+import type { Sqlite, Statements } from "./Sqlite.ts"
 import { unknownDevices } from "./UnknownDevices.ts"
+
+const setFirmwareStatus = (sql: Statements, firmwareId: number, status: FirmwareRow["status"], at: number) =>
+  sql.run("UPDATE firmware SET status = ?, updated_at = ? WHERE firmware_id = ?", [status, at, firmwareId])
+
+/** Ends a task, within a transaction. Returns it afterwards; undefined: it has not been ended. */
+export const endTask = (
+  sql: Statements,
+  taskId: number,
+  to: "passed" | "failed" | "cancelled",
+  cancelled: ReadonlyArray<"pending" | "upgrading">,
+  at: number
+): OtaTask | undefined => {
+  const task = findTask(sql, taskId)
+  if (task === undefined || !isOngoing(task)) return undefined
+  if (task.kind === "upgrade" && to !== "cancelled") return undefined
+  if (task.kind === "verify") setFirmwareStatus(sql, task.firmwareId, to, at)
+  const counts: Record<keyof RecordCounts, number> = { ...task.counts }
+  const rows = sql.all<RecordRow>(
+    `SELECT * FROM ota_record WHERE task_id = ? AND is_open = 1 AND status IN (SELECT value FROM json_each(?))`,
+    [taskId, JSON.stringify(cancelled)]
+  )
+  for (const record of rows.map(recordFromRow)) {
+    const after = advanceUpgrade(record, task, { _tag: "Cancelled", at, whole: false })
+    updateRecord(sql, after)
+    counts[record.status]--
+    counts[after.status]++
+  }
+  const ended = { ...task, status: to, counts, updatedAt: at } as OtaTask
+  updateTask(sql, ended)
+  return ended
+}
 
 export const make = (
   sql: Sqlite["Service"]
@@ -51,9 +82,6 @@ export const make = (
   | "pruneTasks"
   | "confirmTask"
 > => {
-  const setFirmwareStatus = (firmwareId: number, status: FirmwareRow["status"], at: number) =>
-    sql.run("UPDATE firmware SET status = ?, updated_at = ? WHERE firmware_id = ?", [status, at, firmwareId])
-
   const busy = (deviceIds: ReadonlyArray<DeviceId>, module: string): DeviceId | undefined =>
     deviceIds.find((deviceId) =>
       sql.get("SELECT 1 FROM ota_record WHERE device_id = ? AND module = ? AND is_open = 1", [deviceId, module]) !==
@@ -130,7 +158,7 @@ export const make = (
     if (firmware === undefined) return { _tag: "NoFirmware" }
     if (draft.kind === "verify") {
       if (!verifiable.includes(firmware.status)) return { _tag: "NotVerifiable" }
-      setFirmwareStatus(draft.firmwareId, "verifying", draft.createdAt)
+      setFirmwareStatus(sql, draft.firmwareId, "verifying", draft.createdAt)
     }
     const chosen = candidates(draft, scope)
     const inserted = insertTask(draft)
@@ -146,31 +174,6 @@ export const make = (
       })
     }
     return { _tag: "Created", task, deviceIds: chosen.map(({ device_id }) => device_id as DeviceId) }
-  }
-
-  const endTask = (
-    taskId: number,
-    to: "passed" | "failed" | "cancelled",
-    cancelled: ReadonlyArray<"pending" | "upgrading">,
-    at: number
-  ): boolean => {
-    const task = findTask(sql, taskId)
-    if (task === undefined || !isOngoing(task)) return false
-    if (task.kind === "upgrade" && to !== "cancelled") return false
-    if (task.kind === "verify") setFirmwareStatus(task.firmwareId, to, at)
-    const counts: Record<keyof RecordCounts, number> = { ...task.counts }
-    const rows = sql.all<RecordRow>(
-      `SELECT * FROM ota_record WHERE task_id = ? AND is_open = 1 AND status IN (SELECT value FROM json_each(?))`,
-      [taskId, JSON.stringify(cancelled)]
-    )
-    for (const record of rows.map(recordFromRow)) {
-      const after = advanceUpgrade(record, task, { _tag: "Cancelled", at, whole: false })
-      updateRecord(sql, after)
-      counts[record.status]--
-      counts[after.status]++
-    }
-    updateTask(sql, { ...task, status: to, counts, updatedAt: at } as OtaTask)
-    return true
   }
 
   const confirmTask = (taskId: number, firstDue: number): boolean => {
@@ -232,7 +235,8 @@ export const make = (
         )
         return { items: rows.map(upgradeTaskFromRow), total: rows[0]?.total ?? 0 }
       }),
-    endTask: (taskId, to, cancelled, at) => sql.write("OtaStore.endTask", () => endTask(taskId, to, cancelled, at)),
+    endTask: (taskId, to, cancelled, at) =>
+      sql.write("OtaStore.endTask", () => endTask(sql, taskId, to, cancelled, at) !== undefined),
     removeTask: (taskId) =>
       sql.write("OtaStore.removeTask", () => {
         const task = findTask(sql, taskId)

@@ -59,6 +59,51 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(open.slice(1, 2).map(({ dueAt }) => dueAt), rollout(taskId, task!.updatedAt, 1))
       }))
 
+    it.effect("cancels a task with the change by which too many of its devices have failed", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(5)
+        const draft = newTask(firmware, {
+          abortThresholdPercent: 50,
+          abortMinExecuted: 2,
+          stages: [80],
+          stageSuccessPercent: 25
+        })
+        const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+        const [begun, first, second, waiting, held] = yield* Effect.forEach(
+          devices,
+          (device) => recordOf(device, taskId)
+        )
+        yield* store.save([changed(begun!, "upgrading"), changed(first!, "failed")])
+        assert.strictEqual(Option.getOrThrow(yield* store.task(firmware.projectId, taskId)).status, "in-progress")
+        // Half have failed: the stage that has passed as well does not open.
+        const { saved, tasks: [task] } = yield* store.save([changed(second!, "succeeded")])
+        assert.deepStrictEqual(saved, [true])
+        assert.deepInclude(task, {
+          status: "cancelled",
+          stage: 1,
+          counts: { pending: 0, upgrading: 1, succeeded: 1, failed: 1, cancelled: 2 }
+        })
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.task(firmware.projectId, taskId)), task)
+        const records = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        assert.deepStrictEqual(
+          records.map(({ dueAt, reason, revision, status }) => [status, reason, dueAt, revision]),
+          [
+            ["upgrading", "", null, 1],
+            ["failed", "", null, 1],
+            ["succeeded", "", null, 1],
+            ["cancelled", "cancelled", null, waiting!.revision + 1],
+            ["cancelled", "cancelled", null, held!.revision + 1]
+          ]
+        )
+        // The one that had begun finishes.
+        yield* store.save([changed(records[0]!, "failed")])
+        assert.deepInclude(Option.getOrThrow(yield* store.task(firmware.projectId, taskId)), {
+          status: "cancelled",
+          counts: { pending: 0, upgrading: 0, succeeded: 1, failed: 2, cancelled: 2 }
+        })
+      }))
+
     it.effect("devices join a dynamic task once, also when several nodes add them at the same moment", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore

@@ -6,7 +6,7 @@ import type { DomainEvent } from "../../events/DomainEvent.ts"
 import { Feed } from "../../feed/Feed.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import { OtaStore } from "../task/OtaStore.ts"
-import { advance, isAborted, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
+import { advance, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
 import { opensAt, turnAfter } from "../task/StartWindow.ts"
 import type { Assignment } from "../task/UpgradeTask.ts"
 
@@ -27,9 +27,8 @@ export class UpgradeSteps extends Context.Service<UpgradeSteps, {
   /**
    * Advances the record of each step, stores those that change and records an
    * `UpgradeProgressed` event for each. If somebody has changed a record since it
-   * was read, `take` advances the newer record instead. It cancels a task in which
-   * too many devices have failed. Returns the assignments afterwards, in the order
-   * of the steps. A record occurs in at most one step.
+   * was read, `take` advances the newer record instead. Returns the assignments
+   * afterwards, in the order of the steps. A record occurs in at most one step.
    */
   readonly take: (steps: ReadonlyArray<UpgradeStep>) => Effect.Effect<ReadonlyArray<Assignment>, StoreError>
 }>()("@device-cloud/core/ota/device/UpgradeSteps") {
@@ -69,7 +68,7 @@ const make = Effect.gen(function*() {
         return after === assignment.record ? [] : [{ before: assignment.record, after, place, event }]
       })
       if (changes.length === 0) break
-      const { saved, tasks } = yield* feed.commit(
+      const { saved } = yield* feed.commit(
         store.save(changes),
         ({ saved }) =>
           changes.flatMap(({ after, place }, i) =>
@@ -87,9 +86,6 @@ const make = Effect.gen(function*() {
         if (newer === undefined) continue
         results[place] = newer
         again.push({ assignment: newer, event, place })
-      }
-      for (const task of tasks) {
-        if (isAborted(task)) yield* store.endTask(task.taskId, "cancelled", ["pending"], task.updatedAt)
       }
       pending = again
     }

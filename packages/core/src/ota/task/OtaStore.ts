@@ -143,9 +143,10 @@ export class OtaStore extends Context.Service<OtaStore, {
   /**
    * Stores each change whose record is still as `before`. A change to `pending`
    * is not stored if its task has ended. Opens each stage that opens by itself
-   * (`isStagePassed`), as `openStage` does it. Returns whether each change was
-   * stored, in the order of the changes, and the changed tasks: those with a record
-   * that has another status.
+   * (`isStagePassed`), as `openStage` does it. Cancels each task in which too many
+   * devices have failed (`isAborted`), and its pending records, as `endTask` does it.
+   * Returns whether each change was stored, in the order of the changes, and the
+   * changed tasks: those with a record that has another status.
    */
   readonly save: (changes: ReadonlyArray<RecordChange>) => Effect.Effect<
     { readonly saved: ReadonlyArray<boolean>; readonly tasks: ReadonlyArray<OtaTask> },
