@@ -78,11 +78,16 @@ export const connect = (
 const isUnknownStream = (error: unknown): boolean =>
   error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound
 
-/** What is wrong with a stream that was there before. */
-const misfitOf = ({ config }: StreamInfo, subject: string): string | undefined =>
-  !config.subjects.includes(subject) && !config.subjects.includes(">")
-    ? `has the subjects ${config.subjects.join(", ")}; expected ${subject}`
-    : config.no_ack
+/** What is wrong with a stream that was there before. One that mirrors another has no subjects. */
+const misfitOf = (
+  { config: { no_ack: isSilent, subjects = [] } }: StreamInfo,
+  subject: string
+): string | undefined =>
+  !subjects.includes(subject) && !subjects.includes(">")
+    ? `has ${
+      subjects.length === 0 ? "no subjects of its own" : `the subjects ${subjects.join(", ")}`
+    }; expected ${subject}`
+    : isSilent
     ? "does not acknowledge; expected no_ack to be false"
     : undefined
 

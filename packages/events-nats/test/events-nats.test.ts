@@ -187,6 +187,20 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("events on NAT
       assert.deepStrictEqual(times(yield* stored(server.url, 1)), [1])
     }).pipe(Effect.provide(stores)))
 
+  it.live("wait while the stream that is there mirrors another one, and the log says so", () =>
+    Effect.gen(function*() {
+      const server = yield* NatsTestServer.make()
+      yield* server.start
+      yield* managing(server.url, (manager) => manager.streams.add({ name: "ORIGIN", subjects: ["device-cloud.>"] }))
+      yield* addStream(server.url, { mirror: { name: "ORIGIN" } })
+      const sink = yield* EventsNats.make(server)
+      const refusal = yield* Effect.flip(sink.deliver([{ id: "1", event: event(1) }]))
+      assert.strictEqual(
+        refusal.message,
+        "The stream DEVICE_CLOUD has no subjects of its own; expected device-cloud.>"
+      )
+    }))
+
   it.live("leave no connection behind when the publisher ends while it connects", () =>
     Effect.gen(function*() {
       const server = yield* NatsTestServer.make()
