@@ -34,10 +34,11 @@ const timeout = Duration.seconds(30)
 const sortBytes = 100_000_000
 
 /**
- * Codes of failures that can pass: a table that is made again, time-outs, too many
- * queries, lost connections, memory, disk, and too many parts.
+ * Codes of failures that can pass: a table that is made again, a file that cannot be
+ * written (the disk is full), time-outs, too many queries, lost connections, memory,
+ * disk that cannot be reserved, and too many parts.
  */
-const passing = new Set([60, 159, 202, 209, 210, 241, 243, 252])
+const passing = new Set([60, 75, 159, 202, 209, 210, 241, 243, 252])
 
 /** Makes a client. It does not connect before the first statement. */
 export const make = ({ url }: ClickHouseOptions): ClickHouseClient => {

@@ -71,10 +71,18 @@ export const make = Effect.gen(function*() {
   yield* Effect.addFinalizer(() => kill)
 
   const start = Effect.gen(function*() {
-    child = spawn("clickhouse-server", [`--config-file=${configFile}`], { env, stdio: "ignore" })
+    // A file that may not grow is an error of a write, as on a full disk; otherwise it would end the process.
+    const command = `trap '' XFSZ; exec clickhouse-server '--config-file=${configFile}'`
+    child = spawn("sh", ["-c", command], { env, stdio: "ignore" })
     const isListening = Effect.promise(() => fetch(`http://127.0.0.1:${port}/ping`).then(({ ok }) => ok, () => false))
     while (!(yield* isListening)) yield* Effect.sleep(20)
   })
+
+  const limitFiles = (bytes: "0" | "unlimited") =>
+    Effect.sync(() => {
+      const { status } = spawnSync("prlimit", [`--pid=${child!.pid}`, `--fsize=${bytes}:unlimited`], { env })
+      if (status !== 0) throw new Error("prlimit has failed")
+    })
 
   /** Runs a statement that returns nothing. */
   const run = (statement: string) =>
@@ -84,5 +92,13 @@ export const make = Effect.gen(function*() {
       if (!response.ok) throw new Error(await response.text())
     })
 
-  return { kill, run, start, url: Redacted.make(`http://default:secret@127.0.0.1:${port}`) }
+  return {
+    /** From now on no file can be written: the server fails as on a full disk. */
+    fill: limitFiles("0"),
+    kill,
+    makeRoom: limitFiles("unlimited"),
+    run,
+    start,
+    url: Redacted.make(`http://default:secret@127.0.0.1:${port}`)
+  }
 })

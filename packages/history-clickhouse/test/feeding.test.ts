@@ -4,15 +4,17 @@ import {
   type DeviceId,
   FeedReaderStore,
   History,
+  type HistoryAddition,
   HistoryApart,
-  HistoryFromFeed
+  HistoryFromFeed,
+  HistoryStore
 } from "@device-cloud/core"
 import * as HistoryClickHouse from "@device-cloud/history-clickhouse"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { eventually, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
 import { storages } from "../../../vitest.storages.ts"
 import * as ClickHouseTestServer from "./ClickHouseTestServer.ts"
 
@@ -52,6 +54,36 @@ describe.skipIf(!ClickHouseTestServer.isInstalled)(ClickHouseTestServer.named("C
         const { deviceId, report } = yield* connect
         yield* report(0)
         assert.deepStrictEqual(yield* values(deviceId), [0])
+      }).pipe(Effect.provide(cloud(storage)))
+    }))
+
+  it.live("has the values of a report that came while its disk was full, as HistoryApart waits for room", () =>
+    Effect.gen(function*() {
+      const server = yield* ClickHouseTestServer.make
+      yield* server.start
+      const refused = yield* Deferred.make<void>()
+      const watched = Layer.effect(
+        HistoryStore,
+        Effect.map(HistoryStore, (store) => ({
+          ...store,
+          append: (additions: ReadonlyArray<HistoryAddition>) =>
+            Effect.tapError(store.append(additions), () => Deferred.succeed(refused, undefined))
+        }))
+      )
+      const storage = HistoryApart.layer.pipe(
+        Layer.provideMerge(watched),
+        Layer.provideMerge(HistoryClickHouse.layer(server)),
+        Layer.provideMerge(StorageMemory.layer)
+      )
+      yield* Effect.gen(function*() {
+        const { deviceId, report } = yield* connect
+        yield* report(0)
+        yield* server.fill
+        const reporting = yield* Effect.forkScoped(report(1))
+        yield* Deferred.await(refused)
+        yield* server.makeRoom
+        yield* Fiber.join(reporting)
+        assert.deepStrictEqual(yield* values(deviceId), [0, 1])
       }).pipe(Effect.provide(cloud(storage)))
     }))
 
