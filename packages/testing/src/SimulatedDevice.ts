@@ -82,8 +82,12 @@ export interface SimulatedDevice<out D extends DeviceTriple = Device> {
   readonly download: DeviceLink["download"]
   /** The time of the device's clock, Unix milliseconds. */
   readonly now: Effect.Effect<number>
-  /** Asks the cloud for the time and sets the device's clock. Returns by how many milliseconds it was wrong. */
-  readonly syncTime: Effect.Effect<number, StoreError | LinkError>
+  /**
+   * Asks the cloud for the time and sets the device's clock. Returns by how many
+   * milliseconds it was wrong. Fails with `Refusal` if the cloud does not tell it:
+   * the clock stays as it is.
+   */
+  readonly syncTime: Effect.Effect<number, StoreError | LinkError | Refusal>
   /** What the cloud sent and no handler took, in order: commands, shadow documents and more. It keeps the latest 1024. */
   readonly received: Queue.Dequeue<DownlinkMessage>
   /** Cuts the connection so that neither side hears of it: half open. What the device sends gets no reply. */

@@ -1,4 +1,4 @@
-import { Commands, Configurations, defaultProjectId, type Device, Jobs, Shadows } from "@device-cloud/core"
+import { Commands, Configurations, defaultProjectId, type Device, Devices, Jobs, Shadows } from "@device-cloud/core"
 import { CloudState, eventually, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { createDevice, createProduct, testApi } from "@device-cloud/testing/http"
 import { MqttTestServer } from "@device-cloud/testing/mqtt"
@@ -292,6 +292,16 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("a simulated 
       yield* untilReported(reported as Device, { power: 1, level: 5 })
       const { data } = yield* connected.getShadow
       assert.deepInclude(data, { state: { reported: { power: 1, level: 5 }, desired: {} } })
+    }))
+
+  it.effect("keeps its clock when the cloud does not tell it the time", () =>
+    Effect.gen(function*() {
+      const device = yield* Fixtures.createDevice()
+      const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+      const connected = yield* SimulatedDevice.connectHttp({ ...device, url })
+      yield* (yield* Devices).disable(defaultProjectId, device.deviceId)
+      assert.deepInclude(yield* Effect.flip(connected.syncTime), { _tag: "Refusal", code: 40301 })
+      assert.isTrue(Number.isFinite(yield* connected.now))
     }))
 })
 

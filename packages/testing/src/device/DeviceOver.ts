@@ -111,7 +111,8 @@ const make = Effect.fnUntraced(function*<D extends DeviceTriple>(
     now,
     syncTime: Effect.gen(function*() {
       const sent = yield* now
-      const { data } = yield* send("thing.ntp", { deviceSendTime: String(sent) })
+      const { code, data, message } = yield* send("thing.ntp", { deviceSendTime: String(sent) })
+      if (code !== 200) return yield* new Refusal({ code, reason: message })
       const { serverRecvTime, serverSendTime } = data as Readonly<Record<string, string>>
       const right = (Number(serverRecvTime) + Number(serverSendTime) + (yield* now) - sent) / 2
       const wrong = Math.round((yield* now) - right)
