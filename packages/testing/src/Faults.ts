@@ -3,7 +3,7 @@
  * any store, by chance, by call or by time, and the same in each run with a seed.
  */
 import { DeviceCloud, NodeBus, StoreError } from "@device-cloud/core"
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Stream } from "effect"
 import { SeededRandom } from "./simulation/SeededRandom.ts"
 
 type Store = Exclude<(typeof DeviceCloud.stores)[number], typeof NodeBus>
@@ -96,14 +96,15 @@ const withFaults = (
       if (methods.has(member)) return methods.get(member)
       const found: unknown = Reflect.get(target, member)
       const hit = faultsOf(`${name}.${String(member)}`, faults, seed, start)
+      const hitResult = (result: unknown): unknown => {
+        if (Effect.isEffect(result)) return hit(result as Call)
+        // A stream is read when it runs: a fault ends it before its first chunk.
+        if (Stream.isStream(result)) return Stream.unwrap(Effect.as(hit(Effect.void), result))
+        return result
+      }
       const method = typeof found === "function"
-        ? (...args: ReadonlyArray<unknown>) => {
-          const result: unknown = found.apply(target, args)
-          return Effect.isEffect(result) ? hit(result as Call) : result
-        }
-        : Effect.isEffect(found)
-        ? hit(found as Call)
-        : found
+        ? (...args: ReadonlyArray<unknown>) => hitResult(found.apply(target, args))
+        : hitResult(found)
       methods.set(member, method)
       return method
     }

@@ -1,9 +1,17 @@
-import { defaultProjectId, DeviceCloud, DeviceId, Products, ShadowStore, StoreError } from "@device-cloud/core"
+import {
+  defaultProjectId,
+  DeviceCloud,
+  DeviceId,
+  HistoryStore,
+  Products,
+  ShadowStore,
+  StoreError
+} from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Fiber, Layer } from "effect"
+import { Clock, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 
 const withFaults = (seed: number, ...faults: ReadonlyArray<Faults.Fault>) =>
@@ -49,6 +57,17 @@ describe("faults of the storage", () => {
         assert.strictEqual(yield* fates(1), ".")
       }).pipe(Effect.provide(withFaults(1, { does: "fail", during: ["1 minute", "2 minutes"] })))
     }))
+
+  it.effect("hit what a store returns as a stream", () =>
+    Effect.gen(function*() {
+      const scan = Effect.flatMap(
+        HistoryStore,
+        (store) => Stream.runCollect(store.scan(DeviceId.make("none"), { start: 0, end: 1, propertyIds: undefined }))
+      )
+      const error = yield* Effect.flip(scan)
+      assert.deepInclude(error, { _tag: "StoreError", operation: "HistoryStore.scan" })
+      assert.deepStrictEqual(yield* scan, [])
+    }).pipe(Effect.provide(withFaults(1, { on: "HistoryStore.scan", does: "fail", calls: (n) => n === 1 }))))
 
   it.effect("delay calls, or keep them", () =>
     Effect.gen(function*() {
