@@ -286,6 +286,24 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.getByText("Way", { exact: true }).waitFor()
     })
 
+    inWindow("the bounds of a number are what one types, with zeros and signs", async ({ page, product, site }) => {
+      await signIn(page, site)
+      await visit(page, site, `${product}/model`)
+      await page.getByRole("button", { name: "Add a property" }).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("Id (required)").fill("Valve")
+      await dialog.getByLabel("Name (required)").fill("Valve")
+      for (const [bound, typed] of [["Least", "-0.5"], ["Most", "10.05"], ["Step", "0.05"]] as const) {
+        await dialog.getByLabel(bound).focus()
+        await page.keyboard.type(typed)
+        assert.strictEqual(await dialog.getByLabel(bound).inputValue(), typed)
+      }
+      await dialog.getByRole("button", { name: "Save" }).click()
+      await dialog.waitFor({ state: "detached" })
+      const { properties } = JSON.parse(await page.getByLabel("The model as JSON").inputValue())
+      assert.deepStrictEqual(properties.at(-1).dataType, { type: "float", min: -0.5, max: 10.05, step: 0.05 })
+    })
+
     inWindow("a firmware that is refused is corrected without another upload", async ({ page, site }) => {
       const uploads: Array<string> = []
       page.on("request", (request) => {

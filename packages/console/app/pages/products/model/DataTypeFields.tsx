@@ -4,11 +4,15 @@
 import { useState } from "preact/hooks"
 import { AreaField, SelectField, TextField } from "../../../parts/Form.tsx"
 import { type DataType, isNumber, labelsOf, membersOf } from "../../../parts/model/Model.ts"
+import { NumberField } from "../../../parts/model/ScalarFields.tsx"
 import { useTexts } from "../../../text/text.ts"
 import { FieldsText } from "./FieldsText.tsx"
 
 const types = ["int", "float", "double", "bool", "enum", "text", "date", "struct", "array"] as const
 const itemTypes = ["int", "float", "double", "text", "struct"] as const
+
+/** A bound may be any number: the check of the model says what does not fit its type. */
+const anyNumber: DataType = { type: "double" }
 
 /** What a type begins with when it is chosen. */
 const firsts: Readonly<Partial<Record<string, DataType>>> = {
@@ -28,13 +32,12 @@ export const DataTypeFields = (
 ) => {
   const { products: { model: words } } = useTexts()
   const number = (field: "min" | "max" | "step" | "length" | "size", label: string) => (
-    <TextField
+    // It keeps what is typed: on the way to 0.05 one types 0.0, which is the number 0.
+    <NumberField
       label={label}
-      type="number"
-      value={value[field] === undefined ? "" : String(value[field])}
-      onInput={(text) => {
-        onChange(withField(value, field, text === "" ? undefined : Number(text)))
-      }}
+      type={anyNumber}
+      value={value[field]}
+      onChange={(number) => onChange(withField(value, field, number as number | undefined))}
     />
   )
   const labels = labelsOf(value)
