@@ -304,6 +304,40 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.deepStrictEqual(properties.at(-1).dataType, { type: "float", min: -0.5, max: 10.05, step: 0.05 })
     })
 
+    inWindow(
+      "an element of a model is not saved while one of its fields is half written",
+      async ({ page, product, site }) => {
+        await signIn(page, site)
+        await visit(page, site, `${product}/model`)
+        const dialog = page.getByRole("dialog")
+        const save = dialog.getByRole("button", { name: "Save" })
+        const isOff = async () => await save.getAttribute("aria-disabled") === "true"
+        await page.getByRole("button", { name: "Add a service" }).click()
+        const [inputs, outputs] = [dialog.getByLabel("Inputs"), dialog.getByLabel("Outputs")]
+        await inputs.fill(`[{ "id": "Delay"`)
+        await outputs.fill(`[{ "id": "Done", "name": "Done", "dataType": { "type": "bool" } }]`)
+        assert.isTrue(await isOff())
+        await inputs.fill("[]")
+        assert.isFalse(await isOff())
+        await dialog.getByRole("button", { name: "Cancel" }).click()
+
+        await page.getByRole("button", { name: "Add a property" }).click()
+        await dialog.getByLabel("Type", { exact: true }).selectOption("enum")
+        await dialog.getByLabel("Values").fill("0: off\n1 on")
+        await dialog.getByText("One on each line: number, colon, label").nth(1).waitFor()
+        assert.isTrue(await isOff())
+        await dialog.getByLabel("Values").fill("0: off\n1: on\n")
+        assert.isFalse(await isOff())
+        // What is gone with its field holds up nothing.
+        await dialog.getByLabel("Type", { exact: true }).selectOption("array")
+        await dialog.getByLabel("Items", { exact: true }).selectOption("struct")
+        await dialog.getByLabel("Members").fill("[{")
+        assert.isTrue(await isOff())
+        await dialog.getByLabel("Items", { exact: true }).selectOption("int")
+        assert.isFalse(await isOff())
+      }
+    )
+
     inWindow("a firmware that is refused is corrected without another upload", async ({ page, site }) => {
       const uploads: Array<string> = []
       page.on("request", (request) => {

@@ -65,7 +65,12 @@ export const DataTypeFields = (
         </div>
       )}
       {labels !== undefined && (
-        <LabelsText key={value.type} value={labels} onChange={(specs) => onChange({ ...value, specs })} />
+        <LabelsText
+          key={value.type}
+          value={labels}
+          onValid={onValid}
+          onChange={(specs) => onChange({ ...value, specs })}
+        />
       )}
       {value.type === "text" && number("length", words.length)}
       {value.type === "array" && (
@@ -75,7 +80,10 @@ export const DataTypeFields = (
             label={words.items}
             value={value.elementType ?? "int"}
             options={itemTypes.map((type) => [type, type] as const)}
-            onChange={(elementType) => onChange({ type: "array", size: value.size ?? 10, elementType })}
+            onChange={(elementType) => {
+              onValid(true)
+              onChange({ type: "array", size: value.size ?? 10, elementType })
+            }}
           />
         </div>
       )}
@@ -98,9 +106,10 @@ const withField = (type: DataType, field: keyof DataType, value: number | string
   ) as unknown as DataType
 
 const LabelsText = (
-  { onChange, value }: {
+  { onChange, onValid, value }: {
     readonly value: Readonly<Record<string, string>>
     readonly onChange: (value: Readonly<Record<string, string>>) => void
+    readonly onValid: (isValid: boolean) => void
   }
 ) => {
   const { products: { model: words } } = useTexts()
@@ -109,17 +118,27 @@ const LabelsText = (
     <AreaField
       label={words.labels}
       hint={words.labelsHint}
+      issue={parseLabels(text) === undefined ? words.labelsHint : undefined}
       rows={4}
       value={text}
       onInput={(text) => {
         setText(text)
-        onChange(Object.fromEntries(
-          text.split("\n").filter((line) => line.includes(":")).map((line) => {
-            const at = line.indexOf(":")
-            return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
-          })
-        ))
+        const labels = parseLabels(text)
+        onValid(labels !== undefined)
+        if (labels !== undefined) onChange(labels)
       }}
     />
+  )
+}
+
+/** Undefined: a line is no label. */
+const parseLabels = (text: string): Readonly<Record<string, string>> | undefined => {
+  const lines = text.split("\n").filter((line) => line.trim() !== "")
+  if (!lines.every((line) => line.includes(":"))) return undefined
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf(":")
+      return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
+    })
   )
 }

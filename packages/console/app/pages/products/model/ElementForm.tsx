@@ -25,12 +25,14 @@ export const ElementForm = (
 ) => {
   const { common, products: { model: words } } = useTexts()
   const [draft, setDraft] = useState(element ?? firsts[list])
-  const [isTextValid, setTextValid] = useState(true)
+  // Two fields may be half written at once: one that is right says nothing of the other.
+  const [areInputsValid, setInputsValid] = useState(true)
+  const [isRestValid, setRestValid] = useState(true)
   const change = (changes: Partial<ModelElement>) => setDraft({ ...draft, ...changes })
   return (
     <Form
       submit={common.save}
-      disabled={!isTextValid}
+      disabled={!areInputsValid || !isRestValid}
       onCancel={onCancel}
       onSubmit={async () => onSave(draft)}
     >
@@ -55,7 +57,7 @@ export const ElementForm = (
           <DataTypeFields
             value={draft.dataType ?? { type: "float" }}
             onChange={(dataType) => change({ dataType })}
-            onValid={setTextValid}
+            onValid={setRestValid}
           />
         </>
       )}
@@ -79,7 +81,7 @@ export const ElementForm = (
             label={words.inputs}
             value={draft.inputData ?? []}
             onChange={(inputData) => change({ inputData })}
-            onValid={setTextValid}
+            onValid={setInputsValid}
           />
         </>
       )}
@@ -88,7 +90,7 @@ export const ElementForm = (
           label={words.outputs}
           value={draft.outputData ?? []}
           onChange={(outputData) => change({ outputData })}
-          onValid={setTextValid}
+          onValid={setRestValid}
         />
       )}
     </Form>
