@@ -12,7 +12,8 @@ const model = {
   properties: [
     { id: "Temperature", name: "Temperature", accessMode: "r", dataType: { type: "float", unit: "°C" } },
     { id: "PowerSwitch", name: "Power", accessMode: "rw", dataType: { type: "bool", specs: { 0: "off", 1: "on" } } },
-    { id: "LastSeen", name: "Last seen", accessMode: "rw", dataType: { type: "date" } }
+    { id: "LastSeen", name: "Last seen", accessMode: "rw", dataType: { type: "date" } },
+    { id: "Target", name: "Target", accessMode: "rw", dataType: { type: "int", unit: "°C" } }
   ],
   events: [{ id: "Error", name: "Error", eventType: "error", outputData: [] }],
   services: [{ id: "Restart", name: "Restart", callType: "async", inputData: [], outputData: [] }]

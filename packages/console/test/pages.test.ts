@@ -338,6 +338,29 @@ describe.runIf(hasBrowser)("the console", () => {
       }
     )
 
+    inWindow(
+      "a number that a device has reported is emptied and typed anew before it is set",
+      async ({ device, page, post, site }) => {
+        await post({ Target: 21 })
+        await signIn(page, site)
+        await visit(page, site, `${device}/control`)
+        const target = page.getByLabel("Target", { exact: true })
+        assert.strictEqual(await target.inputValue(), "21")
+        await target.press("End")
+        await page.keyboard.press("Backspace")
+        await page.keyboard.press("Backspace")
+        assert.strictEqual(await target.inputValue(), "")
+        const set = page.getByRole("button", { name: "Set properties" })
+        assert.strictEqual(await set.getAttribute("aria-disabled"), "true")
+        await page.keyboard.type("18")
+        assert.strictEqual(await target.inputValue(), "18")
+        await page.getByRole("button", { name: "Set 1 property" }).waitFor()
+        // Who leaves it as it is has what the device has reported again.
+        await page.getByRole("checkbox", { name: "Target" }).uncheck()
+        assert.strictEqual(await target.inputValue(), "21")
+      }
+    )
+
     inWindow("a firmware that is refused is corrected without another upload", async ({ page, site }) => {
       const uploads: Array<string> = []
       page.on("request", (request) => {

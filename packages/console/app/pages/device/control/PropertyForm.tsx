@@ -22,7 +22,7 @@ export const PropertyForm = ({ device, model }: TabProps) => {
   const [outcome, setOutcome] = useState<Outcome>()
   const hasModel = model.properties.length > 0
   const elements = writableOf(model)
-  const count = Object.keys(chosen).length
+  const count = Object.values(chosen).filter((value) => value !== undefined).length
   const set = async () => {
     setOutcome(undefined)
     const answered: Outcome = await api.commands.setDeviceProperties({
@@ -58,7 +58,10 @@ export const PropertyForm = ({ device, model }: TabProps) => {
 
 const isValues = (value: unknown): value is Values => typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Each field shows what the device has reported, until one changes it. */
+/**
+ * Each field shows what the device has reported, until one changes it. One that is emptied
+ * stays empty and is not sent: somebody empties it to type another value.
+ */
 const Settings = (
   { chosen, deviceId, elements, onChange }: {
     readonly deviceId: string
@@ -69,14 +72,15 @@ const Settings = (
 ) => {
   const { control } = useTexts().device
   const reported = useShadow(deviceId).data?.state.reported ?? {}
-  const choose = (id: string, value: unknown) => {
+  const choose = (id: string, value: unknown) => onChange({ ...chosen, [id]: value ?? undefined })
+  const leave = (id: string) => {
     const { [id]: _, ...others } = chosen
-    onChange(value === undefined || value === null ? others : { ...others, [id]: value })
+    onChange(others)
   }
   return (
     <div class="settings">
       {elements.map(({ dataType, desc, id, name }) => (
-        <div key={id} class={id in chosen ? "setting chosen" : "setting"}>
+        <div key={id} class={chosen[id] === undefined ? "setting" : "setting chosen"}>
           <ValueField
             label={name}
             path={`params.${id}`}
@@ -87,9 +91,9 @@ const Settings = (
           <div class="row apart small">
             <CheckField
               label={<>{control.send}<span class="visually-hidden">{name}</span></>}
-              checked={id in chosen}
-              disabled={!(id in chosen) && reported[id] === undefined}
-              onChange={(isOn) => choose(id, isOn ? reported[id] : undefined)}
+              checked={chosen[id] !== undefined}
+              disabled={chosen[id] === undefined && reported[id] === undefined}
+              onChange={(isOn) => isOn ? choose(id, reported[id]) : leave(id)}
             />
             {desc !== undefined && <span class="soft">{desc}</span>}
           </div>
