@@ -65,6 +65,7 @@ const make = Effect.gen(function*() {
   yield* call("POST", `/products/${key}/thing-model`, { model_type: "metadata", model_data: JSON.stringify(model) })
   const hub = yield* call("POST", `/products/${gateways}/things`, { device_name: "hub01" })
   yield* call("POST", `/products/${key}/batch-things`, { num: 30, desc: "first" })
+  const { results: [batched] } = yield* call("GET", `/things?product_key=${key}&page_size=1`)
   const device = yield* call("POST", `/products/${key}/things`, { device_name: "thermostat01" })
   const scene = yield* call("POST", "/rule-engine/scenes", {
     name: "Too hot",
@@ -118,6 +119,7 @@ const make = Effect.gen(function*() {
     browser: yield* launch,
     site,
     device: at(d),
+    batched: at(`/devices/${batched["device_id"]}`),
     connect: at(`/devices/connect?product=${key}&device=${device["device_id"]}`),
     product: at(`/products/${key}`),
     hub: at(`/devices/${hub["device_id"]}`),

@@ -361,6 +361,21 @@ describe.runIf(hasBrowser)("the console", () => {
       }
     )
 
+    inWindow(
+      "a device leads to the devices of its batch, and to the firmware of its product",
+      async ({ batched, page, site }) => {
+        await signIn(page, site)
+        await visit(page, site, batched)
+        await page.locator("main").getByRole("link", { name: /^\d+$/ }).click()
+        await page.getByText("30 in total").waitFor()
+        await visit(page, site, `${batched}/firmware`)
+        await page.getByRole("link", { name: "Firmware of the product" }).click()
+        await page.getByRole("heading", { name: "Firmware", exact: true }).waitFor()
+        const chosen = page.getByLabel("Product", { exact: true }).locator("option:checked")
+        assert.strictEqual(await chosen.textContent(), "Thermostat")
+      }
+    )
+
     inWindow("a firmware that is refused is corrected without another upload", async ({ page, site }) => {
       const uploads: Array<string> = []
       page.on("request", (request) => {

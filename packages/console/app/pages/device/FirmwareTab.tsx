@@ -53,7 +53,7 @@ export const FirmwareTab = ({ device }: TabProps) => {
           {modules.map((module) => (
             <ModuleCard key={module.module} deviceId={device.device_id} module={module} reload={query.reload} />
           ))}
-          <p><a href={`/console/firmware?product_key=${device.product_key}`}>{texts.all}</a></p>
+          <p><a href={`/console/firmware?product=${device.product_key}`}>{texts.all}</a></p>
         </div>
       )}
     </Shown>

@@ -36,7 +36,7 @@ export const Identity = ({ device, reload }: TabProps) => {
           [identity.firmware, device.firmware_version ? <code>{device.firmware_version}</code> : undefined],
           [identity.mac, device.mac ? <code>{device.mac}</code> : undefined],
           [identity.batch, device.batch_id > 0
-            ? <a href={`/console/devices?product_key=${device.product_key}&batch_id=${device.batch_id}`}>{device.batch_id}</a>
+            ? <a href={`/console/devices?product=${device.product_key}&batch=${device.batch_id}`}>{device.batch_id}</a>
             : undefined],
           [identity.bound, device.bound ? common.yes : common.no],
           [common.created, <Time at={device.created_at} />],
