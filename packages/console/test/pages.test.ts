@@ -376,6 +376,22 @@ describe.runIf(hasBrowser)("the console", () => {
       }
     )
 
+    inWindow("a product whose model comes from a template is created once, whatever fails", async ({ page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/products")
+      await page.getByRole("button", { name: "New product" }).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("Begin with").selectOption({ index: 1 })
+      await dialog.getByLabel("Name (required)").fill("From a template")
+      await page.route("**/thing-model", (route) => route.abort(), { times: 1 })
+      await dialog.getByRole("button", { name: "Create" }).click()
+      await dialog.getByText("The server cannot be reached").waitFor()
+      await dialog.getByRole("button", { name: "Create" }).click()
+      await page.getByText("The model is valid.").waitFor()
+      await visit(page, site, "/console/products")
+      assert.strictEqual(await page.getByRole("link", { name: "From a template" }).count(), 1)
+    })
+
     inWindow("a firmware that is refused is corrected without another upload", async ({ page, site }) => {
       const uploads: Array<string> = []
       page.on("request", (request) => {

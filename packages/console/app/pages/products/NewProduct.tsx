@@ -2,7 +2,7 @@
  * Creates a product.
  */
 import { useLocation } from "preact-iso"
-import { useState } from "preact/hooks"
+import { useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body } from "../../api/Operations.ts"
 import { useQuery } from "../../api/useQuery.ts"
@@ -30,6 +30,14 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
   const templates = useQuery((signal) => api.products.listProductTemplates({ signal }), [])
   const [templateId, setTemplateId] = useState("")
   const template = templates.data?.results.find(({ template_id }) => template_id === templateId)
+  // The model of a template follows the product: when it fails, the next try goes on with the same product.
+  const created = useRef<{ readonly draft: Draft; readonly productKey: string }>(undefined)
+  const create = async (): Promise<string> => {
+    if (created.current?.draft === draft) return created.current.productKey
+    const { product_info: { product_key: productKey } } = await api.products.createProduct({ payload: draft })
+    created.current = { draft, productKey }
+    return productKey
+  }
   const change = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes })
   const isSub = draft.node_type === "gateway-sub"
   return (
@@ -38,14 +46,14 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
         submit={common.create}
         onCancel={onClose}
         onSubmit={async () => {
-          const { product_info } = await api.products.createProduct({ payload: draft })
+          const productKey = await create()
           if (template !== undefined) {
             await api.thingModels.importThingModel({
-              params: { product_key: product_info.product_key },
+              params: { product_key: productKey },
               payload: { model_type: "metadata", model_data: JSON.stringify(template.thing_model) }
             })
           }
-          route(`/console/products/${product_info.product_key}/model`)
+          route(`/console/products/${productKey}/model`)
         }}
       >
         <SelectField
