@@ -4,7 +4,7 @@
 import { Code, DeviceCloudClient } from "@device-cloud/http"
 import { Console, Effect, FileSystem, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { explain, failure, isApiFailure, unreadable } from "./CommandFailure.ts"
+import { type ApiFailure, explain, failure, isApiFailure, unreadable } from "./CommandFailure.ts"
 import { type DeviceLine, formatOf, parse, type RefusedLine } from "./DeviceFile.ts"
 import * as Output from "./Output.ts"
 import { patiently, Server } from "./Server.ts"
@@ -19,6 +19,10 @@ const isNoSuchDevice = (error: unknown): boolean => isApiFailure(error) && error
 
 /** The failure of a call that names devices which are there already. */
 const taken: number = Code.taken
+
+/** Whether a call was refused for what it says. Otherwise none of the others succeeds: the server is away, or does not take the key. */
+const isOfLines = (error: unknown): error is ApiFailure =>
+  isApiFailure(error) && error.code < 50_000 && error.code !== Code.unauthorized && error.code !== Code.accessKeyExpired
 
 /** What became of a file. */
 interface Report {
@@ -111,7 +115,7 @@ const createBatch = Effect.fnUntraced(function*(
       report.created += rest.length
       return
     }
-    if (!isApiFailure(refusal) || refusal.code >= 50_000) return yield* explain(url)(refusal)
+    if (!isOfLines(refusal)) return yield* explain(url)(refusal)
     if (refusal.code !== taken) {
       const { message } = explain(url)(refusal)
       report.failed.push(...rest.map(({ device_name, line }) => ({ line, device_name, reason: message })))
@@ -131,13 +135,15 @@ const createOne = Effect.fnUntraced(function*(device: DeviceLine, report: Report
   const { device_name, device_secret, line, nickname, product_key, tags } = device
   const params = { product_key: product_key as never, device_name: device_name as never }
   const fail = (reason: string) => void report.failed.push({ line, device_name, reason })
+  const refused = (error: unknown) =>
+    isOfLines(error) ? Effect.sync(() => fail(explain(url)(error).message)) : Effect.fail(explain(url)(error))
 
   const found = yield* patiently(cloud.devices.getDeviceByName({ params })).pipe(
     Effect.map(({ data }) => data.device_info),
     Effect.catchIf(isNoSuchDevice, () => Effect.void),
     Effect.result
   )
-  if (found._tag === "Failure") return fail(explain(url)(found.failure).message)
+  if (found._tag === "Failure") return yield* refused(found.failure)
   const existing = found.success
   if (device_secret !== "" && existing?.device_secret !== device_secret) {
     return fail("device_secret: expected none, or that of the device: the cloud makes secrets itself")
@@ -157,7 +163,7 @@ const createOne = Effect.fnUntraced(function*(device: DeviceLine, report: Report
       yield* patiently(cloud.devices.setDeviceTags({ params: { device_id: id as never }, payload: { tags } }))
     }
   }).pipe(Effect.result)
-  if (outcome._tag === "Failure") return fail(explain(url)(outcome.failure).message)
+  if (outcome._tag === "Failure") return yield* refused(outcome.failure)
   if (existing === undefined) report.created++
   else report.existing++
 })

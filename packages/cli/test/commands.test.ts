@@ -262,6 +262,29 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.deepInclude(device_info, { nickname: "Hall, left", tags: { room: "hall" } })
     }))
 
+  it.effect("an import ends when the server goes away, or does not take the key: no line is at fault", () =>
+    Effect.gen(function*() {
+      const rows = Array.from({ length: 100 }, (_, i) => `lamp-${i},Hall,`)
+      const named = yield* temporary("named.csv", ["device_name,nickname,tags", ...rows].join("\n"))
+      const plain = yield* temporary("plain.csv", "device_name\nlamp-0\n")
+      const gone = yield* serving((request) => request.socket.destroy())
+      const real = yield* serverUrl
+      const unknown = ownerKey.replace(/.$/, (last) => last === "A" ? "B" : "A")
+      for (const file of [named, plain]) {
+        for (
+          const [url, key, reason] of [
+            [gone, ownerKey, /^http:\/\/127\.0\.0\.1:\d+ cannot be reached: .+$/],
+            [real, unknown, /^.+ \(40100\)$/]
+          ] as const
+        ) {
+          const environment = { DEVICE_CLOUD_URL: url, DEVICE_CLOUD_KEY: key }
+          const { code, error, out } = yield* runWith(environment, ["devices", "import", file, "--product", "lamp"])
+          assert.deepStrictEqual([code, out], [1, ""])
+          assert.match(error, reason)
+        }
+      }
+    }))
+
   it.effect("a file of devices loses no character: quotes within a cell are text, and cells too many are refused", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
