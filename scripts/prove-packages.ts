@@ -162,7 +162,13 @@ const writeProject = (directory: string, packed: ReadonlyArray<Packed>) => {
     "package.json": JSON.stringify({
       private: true,
       type: "module",
-      jest: { testMatch: ["**/*.jest.mjs"], moduleFileExtensions: ["mjs", "js", "json"], transform: {} }
+      // Both projects are tried at once: a test takes longer than the five seconds that jest gives it.
+      jest: {
+        testMatch: ["**/*.jest.mjs"],
+        moduleFileExtensions: ["mjs", "js", "json"],
+        transform: {},
+        testTimeout: 60_000
+      }
     }),
     "nodenext.json": JSON.stringify({ compilerOptions: { ...compilerOptions, module: "NodeNext" }, include: ["src"] }),
     "bundler.json": JSON.stringify({
