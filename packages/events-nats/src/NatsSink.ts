@@ -8,7 +8,8 @@
  * The stream has the order of the feed, also after a connection breaks. Each
  * message names the one before it, and the server refuses a message that does not
  * follow the one it names: when one is lost, none behind it is stored. What is
- * published again begins with the first that may be missing.
+ * published again begins with the first that may be missing: the stream forgets
+ * ids, and one that it does not take may hold up the sink for longer.
  */
 import {
   EventSink,
@@ -19,7 +20,7 @@ import {
   type FeedReaderStore,
   type FeedStore
 } from "@device-cloud/core"
-import { JetStreamApiError, type JetStreamClient } from "@nats-io/jetstream"
+import type { JetStreamClient } from "@nats-io/jetstream"
 import { Effect, Layer, type Scope } from "effect"
 import { connect, type Connected, type NatsOptions } from "./NatsConnection.ts"
 import { subjectOf } from "./Subject.ts"
@@ -34,18 +35,11 @@ export const layer = (options: NatsOptions): Layer.Layer<never, never, FeedStore
 /** How many messages are on their way at once. */
 const inFlight = 256
 
-/** The server's code for a message that does not follow the one that it names. */
-const wrongLastMessageId = 10_070
-
 class PublishError {
   readonly _tag = "PublishError"
   readonly cause: unknown
   constructor(cause: unknown) {
     this.cause = cause
-  }
-  /** Whether the message before was not stored, or another publisher's message is between. */
-  get isOutOfOrder(): boolean {
-    return this.cause instanceof JetStreamApiError && this.cause.code === wrongLastMessageId
   }
 }
 
@@ -57,6 +51,8 @@ export const make = Effect.fnUntraced(function*(
   { prefix = "device-cloud", stream = "DEVICE_CLOUD", ...options }: NatsOptions
 ): Effect.fn.Return<EventSink, never, Scope.Scope> {
   let connected: Connected | undefined
+  /** The ids that the stream has acknowledged of events that come again: it has not taken one behind them. */
+  const acknowledged = new Set<string>()
   const disconnect = Effect.suspend(() => connected?.close ?? Effect.void)
   yield* Effect.addFinalizer(() => disconnect)
 
@@ -82,16 +78,21 @@ export const make = Effect.fnUntraced(function*(
       discard: true
     })
 
-  /** For a stream in which others publish, too: each event waits for the one before it. */
+  /** For a stream in which others publish, too, or that does not take one of the events: each waits for the one before it. */
   const oneByOne = (client: JetStreamClient, entries: ReadonlyArray<FeedEntry>) =>
-    Effect.forEach(entries, (entry) => publish(client, entry, undefined), { discard: true })
+    Effect.forEach(
+      entries,
+      (entry) => Effect.andThen(publish(client, entry, undefined), Effect.sync(() => void acknowledged.add(entry.id))),
+      { discard: true }
+    )
 
   return {
     name: `nats/${stream}`,
     deliver: Effect.fnUntraced(function*(entries) {
       const current = yield* client
-      yield* together(current, entries).pipe(
-        Effect.catchIf(({ isOutOfOrder }) => isOutOfOrder, () => oneByOne(current, entries)),
+      const missing = entries.filter(({ id }) => !acknowledged.has(id))
+      yield* together(current, missing).pipe(
+        Effect.catch(() => oneByOne(current, missing)),
         Effect.tapError(() => disconnect),
         Effect.mapError(({ cause }) =>
           new EventSinkError({
@@ -100,6 +101,7 @@ export const make = Effect.fnUntraced(function*(
           })
         )
       )
+      acknowledged.clear()
     })
   }
 })

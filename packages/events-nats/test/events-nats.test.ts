@@ -5,7 +5,7 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import { eventually } from "@device-cloud/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { jetstream, type JetStreamManager, jetstreamManager, type StreamConfig } from "@nats-io/jetstream"
-import { connect, headers, type NatsConnection } from "@nats-io/transport-node"
+import { connect, headers, nanos, type NatsConnection } from "@nats-io/transport-node"
 import { Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from "node:net"
@@ -171,6 +171,25 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("events on NAT
       )
       assert.deepStrictEqual(times(found), upTo(2000))
     }).pipe(Effect.provide(stores)))
+
+  it.live("are there once though one behind them is too large, for longer than the stream recognizes them", () =>
+    Effect.gen(function*() {
+      const server = yield* NatsTestServer.make()
+      yield* server.start
+      yield* addStream(server.url, { subjects: ["device-cloud.>"], duplicate_window: nanos(100) })
+      const sink = yield* EventsNats.make(server)
+      const large = { ...event(3), properties: { n: { value: "n".repeat(2 ** 21), time: 3 } } } as DomainEvent
+      const entries = [{ id: "1", event: event(1) }, { id: "2", event: event(2) }, { id: "3", event: large }]
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const refusal = yield* Effect.flip(sink.deliver(entries))
+        assert.include(refusal.message, "NATS has not taken an event")
+        // Until the stream has forgotten the ids.
+        yield* Effect.sleep("500 millis")
+      }
+      assert.deepStrictEqual(times(yield* stored(server.url, 2)), [1, 2])
+      yield* sink.deliver([...entries.slice(0, 2), { id: "3", event: event(3) }])
+      assert.deepStrictEqual(times(yield* stored(server.url, 3)), [1, 2, 3])
+    }))
 
   it.live("wait while the stream that is there has other subjects, and come when it has been changed", () =>
     Effect.gen(function*() {
