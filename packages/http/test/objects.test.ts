@@ -2,6 +2,7 @@ import { MaxObjectSize, Objects } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { eventually } from "@device-cloud/testing"
 import { call, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -171,6 +172,32 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("objects", (i
       assert.strictEqual((yield* fetchUrl(body.data.filename)).bytes.toString(), "firmware")
       assert.strictEqual(body.data.md5, createHash("md5").update("firmware").digest("hex"))
       assert.strictEqual((yield* upload(Buffer.from("x"), {}, "/oss/ota/unknown")).body.code, 40401)
+    }))
+
+  it.effect("an upload ends when its access key is removed, and leaves nothing", () =>
+    Effect.gen(function*() {
+      const { body: { data: { id, key } } } = yield* call("POST", "/access-keys", {
+        body: { name: "uploads", role: "operator" }
+      })
+      const content = form(Buffer.alloc(4 * 1024 * 1024))
+      const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+      const request = httpRequest(`${url}/openapi/v1/oss`, {
+        method: "POST",
+        headers: { ...multipart, authorization: `Bearer ${key}`, "content-length": content.length },
+        agent: false
+      })
+      const status = new Promise<number | undefined>((resolve, reject) => {
+        request.on("response", (response) => resolve(response.statusCode))
+        request.on("error", reject)
+      })
+      const used = Effect.map(call("GET", "/quotas"), ({ body }): number => body.data.used.object_bytes)
+      const before = yield* used
+      request.write(content.subarray(0, content.length / 2))
+      yield* eventually(used, { until: (bytes) => bytes > before })
+      yield* call("DELETE", `/access-keys/${id}`)
+      assert.strictEqual(yield* Effect.promise(() => status), 401)
+      yield* eventually(used, { until: (bytes) => bytes === before })
+      request.destroy()
     }))
 
   it.effect("refuses what is no form with a file", () =>

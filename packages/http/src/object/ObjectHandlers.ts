@@ -17,6 +17,7 @@ import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
 import { BodyUnreadable, invalidParameter } from "../Failure.ts"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import { type Caller, failWhenEnded } from "../middleware/Caller.ts"
 import { makeObjectAddress } from "./ObjectAddress.ts"
 
 /** Implements the group `objects`. */
@@ -28,24 +29,22 @@ export const layer = group(
     const products = yield* Products
     const addressOf = yield* makeObjectAddress
 
-    const upload = Effect.fnUntraced(function*(projectId: ProjectId) {
-      const object = yield* storeFile(objects, projectId)
+    /** An upload may take hours, in which its access key is removed. */
+    const upload = Effect.fnUntraced(function*(caller: Caller) {
+      const object = yield* Effect.raceFirst(storeFile(objects, caller.projectId), failWhenEnded(caller))
       return { object, url: yield* addressOf(object) }
     })
     return handlers
       .handleRaw(
         "uploadObject",
-        () =>
-          CurrentPrincipal.use(({ projectId }) =>
-            respond(upload(projectId), ({ object, url }) => ({ url, md5: object.md5 }))
-          )
+        () => CurrentPrincipal.use((caller) => respond(upload(caller), ({ object, url }) => ({ url, md5: object.md5 })))
       )
       .handleRaw(
         "uploadFirmwareFile",
         ({ params }) =>
-          CurrentPrincipal.use(({ projectId }) =>
+          CurrentPrincipal.use((caller) =>
             respond(
-              Effect.andThen(products.get(projectId, params.product_key), upload(projectId)),
+              Effect.andThen(products.get(caller.projectId, params.product_key), upload(caller)),
               ({ object, url }) => ({ filename: url, size: object.size, md5: object.md5 })
             )
           )
