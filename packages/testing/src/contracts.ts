@@ -93,7 +93,7 @@ export {
   TroubleStoreContract
 }
 
-/** Runs the contract of every store. */
+/** Runs the contract of every store but `NodeBus`, whose contract starts nodes of a network. */
 export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
   AccessKeyStoreContract.suite(name, stores)
   ActivityStoreContract.suite(name, stores)

@@ -15,7 +15,8 @@ import {
   PresenceStore,
   ProductStore,
   type RecordStatus,
-  taskStatus
+  taskStatus,
+  type UpgradeTaskStatus
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option, Schema } from "effect"
@@ -287,6 +288,38 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           total: 2
         })
         assert.deepStrictEqual(yield* store.underWay((yield* insertProduct).projectId, 1), { items: [], total: 0 })
+      }))
+
+    it.effect("lists the upgrade tasks of a firmware, newest first", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware, product } = yield* prepare(3)
+        const { firmwareId, projectId } = firmware
+        const [first, second, verified] = devices.map(({ deviceId }) =>
+          ({ _tag: "Named", deviceIds: [deviceId] }) as const
+        )
+        const create = (of: Firmware, scope: typeof first, fields: Partial<NewTask> = {}) =>
+          Effect.map(store.createTask(newTask(of, fields), scope!, epoch), (outcome) => created(outcome).task)
+        const { taskId: older } = yield* create(firmware, first)
+        const newer = upgradeTask(yield* create(firmware, second))
+        yield* create(firmware, verified, { kind: "verify" })
+        yield* create(yield* insertFirmware(product, { module: "MCU" }), first)
+        yield* store.endTask(older, "cancelled", ["pending"], epoch)
+        const listed = (filter: { readonly status?: UpgradeTaskStatus; readonly taskId?: number }, page = all) =>
+          Effect.map(
+            store.listTasks(projectId, { firmwareId, ...filter }, page),
+            ({ items, total }) => [items.map(({ taskId }) => taskId), total]
+          )
+        assert.deepStrictEqual(yield* listed({}), [[newer.taskId, older], 2])
+        assert.deepStrictEqual(yield* listed({}, { page: 2, pageSize: 1 }), [[older], 2])
+        assert.deepStrictEqual(yield* listed({ status: "cancelled" }), [[older], 1])
+        assert.deepStrictEqual(yield* listed({ taskId: older, status: "pending" }), [[], 0])
+        assert.deepStrictEqual(yield* store.listTasks(projectId, { firmwareId, taskId: newer.taskId }, all), {
+          items: [newer],
+          total: 1
+        })
+        const { id: stranger } = yield* insertProject
+        assert.deepStrictEqual(yield* store.listTasks(stranger, { firmwareId }, all), { items: [], total: 0 })
       }))
 
     it.effect("gives what is due to one caller, and again later", () =>

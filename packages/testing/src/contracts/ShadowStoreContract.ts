@@ -57,6 +57,24 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.get(deviceId), Option.some(shadow))
       }))
 
+    it.effect("returns what is stored of the newest devices of a product", () =>
+      Effect.gen(function*() {
+        const store = yield* ShadowStore
+        const product = yield* insertProduct
+        const devices = yield* insertDevices(product, [newDevice(), newDevice(), newDevice()])
+        const [oldest, middle, newest] = devices.map(({ deviceId }) => deviceId)
+        const { device: { deviceId: stranger } } = yield* insertDevice
+        for (const deviceId of [oldest!, middle!, stranger]) yield* store.modify([{ deviceId, modify: report("a", 1) }])
+        const sampled = (limit: number) =>
+          Effect.map(store.sample(product.productKey, limit), (shadows) => shadows.map(({ deviceId }) => deviceId))
+        assert.deepStrictEqual(yield* sampled(1), [])
+        assert.deepStrictEqual(yield* sampled(2), [middle])
+        yield* store.modify([{ deviceId: newest!, modify: report("a", 2) }])
+        const stored = Option.getOrThrow(yield* store.get(newest!))
+        assert.deepStrictEqual(yield* store.sample(product.productKey, 1), [stored])
+        assert.sameMembers(yield* sampled(10), [oldest, middle, newest])
+      }))
+
     it.effect("answers in the order of the modifications, none for devices that do not exist", () =>
       Effect.gen(function*() {
         const store = yield* ShadowStore
