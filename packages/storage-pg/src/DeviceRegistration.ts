@@ -61,10 +61,10 @@ export const make = (
           WHERE device.device_id = free.device_id AND product.product_key = device.product_key
           RETURNING ${columns}`
         if (claimed !== undefined) return yield* detail(claimed)
+        // Another caller locks what is left, or gives it to this device: this one waits for the lock.
         const [left] = yield* sql`SELECT FROM device
           WHERE product_key = ${productKey} AND activated_at IS NULL AND (mac = ${mac} OR (mac IS NULL AND enabled))
-          LIMIT 1`
-        // Another caller locks what is left, or gives it to this device.
+          LIMIT 1 FOR UPDATE`
         return left === undefined ? "none" : "wait"
       }).pipe(
         // The same device asks twice at the same moment, and has been given a device.

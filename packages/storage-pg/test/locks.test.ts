@@ -261,6 +261,18 @@ it.live("a device that registers while it is removed is created again", () =>
     })
   ))
 
+it.live("devices that register by mac wait for the lock of the only device that is left", () =>
+  withNodes(({ devices: [device], onOther, sql }) =>
+    Effect.gen(function*() {
+      const claim = (mac: string) => DeviceStore.use((store) => store.claimByMac(device.productKey, mac))
+      const claimed = yield* inTurn(sql, rowOf(sql, "device", device), [claim("a"), onOther(claim("b"))])
+      assert.sameMembers(
+        claimed.map((each) => typeof each === "object" ? each.device.deviceId : each),
+        [device.deviceId, "none"]
+      )
+    })
+  ))
+
 it.live("a device does not register while its product is removed", () =>
   withNodes(({ devices: [{ deviceId, productKey, projectId }], onOther, sql }) =>
     Effect.gen(function*() {
