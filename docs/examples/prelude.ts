@@ -21,7 +21,6 @@ import type {
   ThingModels
 } from "@device-cloud/core"
 import { defineThingModel, DeviceCloud as Services, type SceneAction, type SceneCondition } from "@device-cloud/core"
-import type { ManagementApi } from "@device-cloud/http"
 import type { connect, startCloud } from "@device-cloud/promise"
 import * as Platform from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -53,7 +52,7 @@ export {
 export type { DeviceProver } from "@device-cloud/core"
 export * as EventsNats from "@device-cloud/events-nats"
 export * as HistoryClickHouse from "@device-cloud/history-clickhouse"
-export { Authorization, Envelope, failure, ManagementApi } from "@device-cloud/http"
+export { Authorization, Envelope, failure, ManagementApi, respond } from "@device-cloud/http"
 export * as PlatformNode from "@device-cloud/platform-node"
 export { NodeKeyRing } from "@device-cloud/platform-node"
 export * as StorageMemory from "@device-cloud/storage-memory"
@@ -63,7 +62,7 @@ export { CloudState, Fixtures } from "@device-cloud/testing"
 export { MeshStoreContract } from "@device-cloud/testing/contracts"
 export { assert, it, layer } from "@effect/vitest"
 export { Effect, Exit, Layer, Option, Redacted, Result, Schema } from "effect"
-export { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+export { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 
 /** A database, and the credentials of services. */
 export declare const url: Redacted.Redacted
@@ -85,7 +84,6 @@ export declare const MyHistoryStore: { readonly layer: Layer.Layer<HistoryStore>
 export declare const MyBindings: { readonly layer: Layer.Layer<BindingStore> }
 export declare const MyMeshStore: { readonly layer: Layer.Layer<MeshStore> }
 export declare const HookServer: Layer.Layer<HttpServer.HttpServer>
-export declare const WarehouseLayer: NonNullable<ManagementApi.Options["beside"]>["layer"]
 export const Shelf = Schema.Struct({ id: Schema.String })
 
 /** What it does with devices. */

@@ -109,7 +109,10 @@ export interface OperationsOptions {
  */
 export interface BesideApi<R> {
   readonly api: RouteTable.AnyApi
-  /** The routes of `api`, for example `HttpApiBuilder.layer(api)` with its handlers. */
+  /**
+   * The routes of `api`, for example `HttpApiBuilder.layer(api)`, to which the layers
+   * of its groups are provided. Routes that it does not serve respond 50000.
+   */
   readonly layer: Layer.Layer<never, never, R>
 }
 

@@ -49,10 +49,20 @@ export const fromCause = Effect.fnUntraced(function*<E>(
   routes: RouteTable
 ) {
   if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause as Cause.Cause<never>)
+  const internal = (known: Cause.Cause<unknown>) =>
+    Effect.as(
+      Effect.logError(`${name} failed`, known),
+      toResponse(InternalError.make({ message: "Internal error", data: { request_id: requestId } }))
+    )
   const error = Cause.squash(cause)
   if (HttpServerError.isHttpServerError(error)) {
     const { reason } = error
-    if (reason._tag === "RouteNotFound") return noRoute(request, routes)
+    if (reason._tag === "RouteNotFound") {
+      const route = routes.routeOf(request)
+      if (route === undefined) return noRoute(request, routes)
+      // A mistake of the program: an API beside ours whose layer does not serve its routes.
+      return yield* internal(Cause.die(`No handler serves ${request.method} ${route}`))
+    }
     if (reason._tag === "RequestParseError") {
       return toResponse(
         reason.reason === "BodyTooLarge"
@@ -67,8 +77,7 @@ export const fromCause = Effect.fnUntraced(function*<E>(
   }
   // The message of an error of the server contains the URL, and a URL may contain secrets.
   const known = HttpServerError.isHttpServerError(error) ? Cause.die(error.reason.cause ?? error.reason._tag) : cause
-  yield* Effect.logError(`${name} failed`, known)
-  return toResponse(InternalError.make({ message: "Internal error", data: { request_id: requestId } }))
+  return yield* internal(known)
 })
 
 /** The failure of a body that the HTTP server does not read to its end; `cause` is a `BodyRefused` of its adapter. */
