@@ -87,15 +87,15 @@ export const make = (name: string, spec: OperationCommand, operations: ReadonlyM
       server.call({ method: operation.method, path, query, ...body === undefined ? {} : { body } })
     if (input[all] !== true) return yield* print(spec, yield* read(query))
 
-    const results: Array<unknown> = []
-    let envelope: Envelope
-    let page = 1
-    do {
-      envelope = (yield* read({ ...query, page: String(page), page_size: "100" })) as Envelope
-      results.push(...(envelope.data as Page).results)
-    } while (page++ < (envelope.data as Page).pages)
+    const results = yield* readAll((page) =>
+      Effect.map(
+        read({ ...query, page: String(page), page_size: "100" }),
+        (response) => (response as Envelope).data as Page
+      )
+    )
     yield* print(spec, {
-      ...envelope,
+      code: 0,
+      message: "success",
       data: { results, total: results.length, page: 1, page_size: results.length, pages: 1 }
     })
   })
@@ -118,6 +118,26 @@ interface Page {
   readonly page: number
   readonly pages: number
 }
+
+/** How often a list is read whose entries come and go. */
+const maxPasses = 5
+
+/**
+ * Reads all pages of a list. What comes or goes meanwhile moves others to pages that
+ * were read before: then all are read again, a few times.
+ */
+const readAll = Effect.fnUntraced(function*<E, R>(
+  read: (page: number) => Effect.Effect<Page, E, R>
+): Effect.fn.Return<ReadonlyArray<object>, E, R> {
+  for (let pass = 1;; pass++) {
+    const pages = [yield* read(1)]
+    while (pages.length < pages.at(-1)!.pages) pages.push(yield* read(pages.length + 1))
+    const isSteady = pages.every(({ total }) => total === pages[0]!.total)
+    if (!isSteady && pass < maxPasses) continue
+    if (!isSteady) yield* Console.error("The list has changed while it was read: entries may be missing, or twice.")
+    return pages.flatMap(({ results }) => results)
+  }
+})
 
 const isPage = (value: unknown): value is { readonly results: ReadonlyArray<object> } & Partial<Page> =>
   typeof value === "object" && value !== null && "results" in value && Array.isArray(value.results)

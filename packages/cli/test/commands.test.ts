@@ -357,33 +357,37 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       }
     }))
 
-  it.effect("an export has the devices that move to pages before when others are deleted meanwhile", () =>
+  it.effect("an export, and --all, have the devices that move to pages before when others are deleted meanwhile", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
-      const names = Array.from({ length: 101 }, (_, i) => `lamp${i}`)
+      const names = Array.from({ length: 102 }, (_, i) => `lamp${i}`)
       yield* Effect.forEach(names, (device_name) => createDevice(product_key, { device_name }), { concurrency: 8 })
       const api = yield* serverUrl
-      let isDeleted = false
+      let deleted: string | undefined
       // Between the first page and the second, a device of the first is deleted.
       const url = yield* serving(async (request, response) => {
         const ask = async (method: string, path: string) =>
           (await fetch(api + path, { method, headers: { authorization: request.headers.authorization! } })).text()
-        if (!isDeleted && request.url!.includes("page=2")) {
-          isDeleted = true
-          const latest = await ask("GET", `/openapi/v1/things?product_key=${product_key}&page_size=1`)
-          const [, deviceId] = /"device_id":"([^"]+)"/.exec(latest)!
-          await ask("DELETE", `/openapi/v1/things/${deviceId}`)
+        if (deleted === undefined && request.url!.includes("page=2")) {
+          const latest = JSON.parse(await ask("GET", `/openapi/v1/things?product_key=${product_key}&page_size=1`))
+          const [{ device_id, device_name }] = latest.data.results
+          deleted = device_name
+          await ask("DELETE", `/openapi/v1/things/${device_id}`)
         }
         response.setHeader("content-type", "application/json")
         response.end(await ask("GET", request.url!))
       })
-      const { out } = yield* runWith(
-        { DEVICE_CLOUD_URL: url, DEVICE_CLOUD_KEY: ownerKey },
-        ["devices", "export", "--product", product_key]
+      const environment = { DEVICE_CLOUD_URL: url, DEVICE_CLOUD_KEY: ownerKey }
+      const exported = yield* runWith(environment, ["devices", "export", "--product", product_key])
+      assert.sameMembers(exported.out.split("\n").slice(1).map((line) => line.split(",")[1]), names)
+
+      const left = names.filter((name) => name !== deleted)
+      deleted = undefined
+      const listed = yield* runWith(environment, ["devices", "list", "--product-key", product_key, "--all", "--json"])
+      assert.sameMembers(
+        JSON.parse(listed.out).results.map((device: { readonly device_name: string }) => device.device_name),
+        left.filter((name) => name !== deleted)
       )
-      assert.isTrue(isDeleted)
-      const exported = out.split("\n").slice(1).map((line) => line.split(",")[1])
-      assert.sameMembers(exported, names)
     }).pipe(Effect.scoped))
 
   it.effect("a file with secrets is its user's alone, also one that others could read before", () =>
