@@ -177,6 +177,10 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.strictEqual((await opened).status(), 200)
       await report(17.25)
       await page.getByText(/17\.25/).first().waitFor()
+      // What it may not read would be refused again.
+      await visit(page, site, "/console/scenes")
+      await page.getByText("limited to products may not call this").waitFor()
+      assert.strictEqual(await page.getByRole("button", { name: "Try again" }).count(), 0)
     })
 
     inWindow(
@@ -302,6 +306,32 @@ describe.runIf(hasBrowser)("the console", () => {
       await dialog.waitFor({ state: "detached" })
       const { properties } = JSON.parse(await page.getByLabel("The model as JSON").inputValue())
       assert.deepStrictEqual(properties.at(-1).dataType, { type: "float", min: -0.5, max: 10.05, step: 0.05 })
+    })
+
+    inWindow("what is not saved is lost by no link that somebody follows", async ({ page, product, scene, site }) => {
+      await signIn(page, site)
+      const dialog = page.getByRole("dialog", { name: "Leave without saving?" })
+      await visit(page, site, `${product}/model`)
+      const source = page.getByLabel("The model as JSON")
+      await source.fill("{}")
+      await page.getByRole("link", { name: "Versions" }).click()
+      await dialog.getByRole("button", { name: "Cancel" }).click()
+      assert.strictEqual(await source.inputValue(), "{}")
+      await page.getByRole("link", { name: "Versions" }).click()
+      await dialog.getByRole("button", { name: "Leave" }).click()
+      await page.getByRole("table", { name: "Versions of the thing model" }).waitFor()
+
+      await visit(page, site, scene)
+      const description = page.getByLabel("Description")
+      await description.fill("For the hall")
+      await page.getByRole("link", { name: "Executions" }).click()
+      await dialog.getByRole("button", { name: "Cancel" }).click()
+      assert.strictEqual(await description.inputValue(), "For the hall")
+      await page.getByRole("button", { name: "Save", exact: true }).click()
+      await page.getByText("The scene is saved").waitFor()
+      await page.getByRole("link", { name: "Executions" }).click()
+      await page.waitForURL(/executions$/)
+      assert.strictEqual(await dialog.count(), 0)
     })
 
     inWindow(

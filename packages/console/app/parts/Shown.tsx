@@ -18,7 +18,7 @@ export const Shown = <A,>(
     <>
       {error !== undefined && (error.isMissing && data === undefined
         ? <Empty title={error.message}>{common.notFoundHint}</Empty>
-        : <Failure error={error} onRetry={reload} />)}
+        : <Failure error={error} onRetry={error.isPassing ? reload : undefined} />)}
       {data !== undefined
         ? children(data)
         : isLoading && <p class="loading" role="status">{common.loading}</p>}
@@ -28,7 +28,7 @@ export const Shown = <A,>(
 
 /** The API's own sentence. */
 export const Failure = (
-  { error, onRetry }: { readonly error: ApiError; readonly onRetry?: () => void }
+  { error, onRetry }: { readonly error: ApiError; readonly onRetry?: (() => void) | undefined }
 ) => {
   const { common } = useTexts()
   const requestId = error.data["request_id"]

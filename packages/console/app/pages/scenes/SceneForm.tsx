@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks"
 import { canOperate } from "../../api/session.ts"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
+import { useUnsavedWarning } from "../../parts/useUnsavedWarning.ts"
 import { useTexts } from "../../text/text.ts"
 import { type Draft, type PartRole, roles } from "./draft.ts"
 import { PartList } from "./PartList.tsx"
@@ -19,9 +20,18 @@ export const SceneForm = (
 ) => {
   const { common, scenes } = useTexts()
   const [draft, setDraft] = useState(first)
-  const change = (changes: Partial<Draft>) => setDraft((draft) => ({ ...draft, ...changes }))
+  const [isChanged, setChanged] = useState(false)
+  const change = (changes: Partial<Draft>) => {
+    setDraft((draft) => ({ ...draft, ...changes }))
+    setChanged(true)
+  }
   // The button of the page enables and disables the scene, too.
-  useEffect(() => change({ status: first.status }), [first.status])
+  useEffect(() => setDraft((draft) => ({ ...draft, status: first.status })), [first.status])
+  useUnsavedWarning(isChanged)
+  const save = async () => {
+    await onSave(draft)
+    setChanged(false)
+  }
   const fields = (
     <div class="stack">
       {warnings.length > 0 && (
@@ -54,5 +64,5 @@ export const SceneForm = (
   )
   // Viewers see the same, and change nothing.
   if (!canOperate.value) return <fieldset disabled>{fields}</fieldset>
-  return <Form submit={common.save} onSubmit={() => onSave(draft)}>{fields}</Form>
+  return <Form submit={common.save} onSubmit={save}>{fields}</Form>
 }

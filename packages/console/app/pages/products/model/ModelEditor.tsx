@@ -10,6 +10,7 @@ import { AreaField } from "../../../parts/Form.tsx"
 import { Card } from "../../../parts/Page.tsx"
 import { Shown } from "../../../parts/Shown.tsx"
 import { tell, tellFailure } from "../../../parts/toasts.tsx"
+import { useUnsavedWarning } from "../../../parts/useUnsavedWarning.ts"
 import { useTexts } from "../../../text/text.ts"
 import type * as Check from "./check.ts"
 import { Breaks, Comparison } from "./Comparison.tsx"
@@ -140,12 +141,3 @@ const Editor = (
     </div>
   )
 }
-
-/** The browser asks before what is not saved is lost. */
-const useUnsavedWarning = (isUnsaved: boolean) =>
-  useEffect(() => {
-    if (!isUnsaved) return
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener("beforeunload", warn)
-    return () => removeEventListener("beforeunload", warn)
-  }, [isUnsaved])
