@@ -5,9 +5,10 @@ import { exitCodeOf, run } from "@device-cloud/cli"
 import { ownerKey } from "@device-cloud/testing/http"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert } from "@effect/vitest"
-import { ConfigProvider, Effect } from "effect"
+import { ConfigProvider, Effect, FileSystem, Layer } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { TestConsole } from "effect/testing"
+import { resolve } from "node:path"
 
 /** What a command has left behind. */
 export interface Ran {
@@ -18,7 +19,16 @@ export interface Ran {
   readonly error: string
 }
 
-/** Runs the command line with an environment of its own. */
+/** In a folder where no server was started: one in the folder of this repository has left its key there. */
+const elsewhere = Layer.effect(
+  FileSystem.FileSystem,
+  Effect.map(FileSystem.FileSystem, (fs) => ({
+    ...fs,
+    readFileString: (path, encoding) => fs.readFileString(resolve("/nonexistent", path), encoding)
+  }))
+)
+
+/** Runs the command line with an environment of its own, in a folder where nothing is. */
 export const runWith = Effect.fnUntraced(function*(
   environment: Readonly<Record<string, string>>,
   args: ReadonlyArray<string>
@@ -32,7 +42,8 @@ export const runWith = Effect.fnUntraced(function*(
       : []
     return { code: exitCodeOf(exit), out: lines.join("\n"), error: [...errors, ...failure].join("\n") }
   }).pipe(
-    Effect.provide([NodeServices.layer, FetchHttpClient.layer, TestConsole.layer]),
+    Effect.provide(elsewhere.pipe(Layer.provideMerge(NodeServices.layer))),
+    Effect.provide([FetchHttpClient.layer, TestConsole.layer]),
     Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { HOME: "/nonexistent", ...environment } })))
   )
 })
