@@ -1,9 +1,6 @@
 /**
- * The HTTP server of Node.js with conventional header names (`HeaderNames.ts`) and
- * a faster reading of request bodies. Effect's own
- * reading forks a fiber and waits until the stream has closed, which took a
- * seventh of the time of a message over HTTP
- * (docs/decisions/0037-request-bodies.md).
+ * The HTTP server of Node.js with conventional header names (`HeaderNames.ts`), its own
+ * reading of request bodies (`RequestBodies.ts`), and limits to what clients may take.
  */
 import {
   addressGroup,
@@ -15,8 +12,8 @@ import {
 } from "@device-cloud/core"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { ByteSize, Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
-import { HttpIncomingMessage, HttpServer, HttpServerError, HttpServerRequest } from "effect/http"
+import { Clock, Context, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { HttpServer, HttpServerRequest } from "effect/http"
 import type { EventEmitter } from "node:events"
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http"
 import { ArrivingBodies } from "./ArrivingBodies.ts"
@@ -24,34 +21,9 @@ import { makeCapitalize } from "./HeaderNames.ts"
 import { Http1Request } from "./Http1Request.ts"
 import { HttpConnections } from "./HttpConnections.ts"
 import { makeLeaveTogether } from "./LeavingResponses.ts"
-import { type Reader, ReadingPlaces } from "./ReadingPlaces.ts"
+import { ReadingPlaces } from "./ReadingPlaces.ts"
+import { RequestBodies } from "./RequestBodies.ts"
 import { RequestTurns } from "./RequestTurns.ts"
-
-type Bytes = Effect.Effect<ArrayBuffer, HttpServerError.HttpServerError>
-
-/** The private part of a request. */
-interface RequestInternals {
-  /** Reads the body, or returns the body that was read. Effect makes text and JSON of it. */
-  arrayBufferEffect: Bytes | undefined
-}
-
-const internals = (request: HttpServerRequest.HttpServerRequest): RequestInternals =>
-  request as unknown as RequestInternals
-
-const bytesOf = (chunks: ReadonlyArray<Buffer>): ArrayBuffer => {
-  const { buffer, byteOffset, length } = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
-  return (buffer as ArrayBuffer).slice(byteOffset, byteOffset + length)
-}
-
-/** What the requests of a server share. */
-interface Shared {
-  readonly bodies: ArrivingBodies
-  readonly places: ReadingPlaces
-  readonly turns: RequestTurns
-}
-
-/** A body of more bytes is read when it has a place, and is handed over in a turn of its own. */
-const largeBytes = 16 * 1024
 
 /** Large bodies that are read at once. */
 const largeBodies = 16
@@ -63,85 +35,6 @@ const makeAddressOf = (proxies: ReadonlyArray<AddressRange>) => ({ headers, sock
   const forwarded = { for: headers["x-forwarded-for"]?.toString(), proto: undefined }
   return addressGroup(clientOrigin({ address: remoteAddress, isSecure: false }, forwarded, proxies).address)
 }
-
-/** Reads the body to its end, even beyond the limit, so that the connection can take another request. */
-const read = (
-  request: HttpServerRequest.HttpServerRequest,
-  limit: number,
-  { bodies, places, turns }: Shared,
-  done: (exit: Exit.Exit<ArrayBuffer, HttpServerError.HttpServerError>) => void
-): void => {
-  const source = request.source as IncomingMessage
-  let chunks: Array<Buffer> = []
-  let size = 0
-  let isDone = false
-  const succeed = () => {
-    if (isDone) return
-    isDone = true
-    const hand = () => {
-      bodies.end(body)
-      done(Exit.succeed(bytesOf(chunks)))
-    }
-    // What is made of a large body takes long.
-    if (size > largeBytes) turns.wait(source, hand)
-    else hand()
-  }
-  const fail = (reason: "Parse" | "BodyTooLarge", cause?: unknown) => {
-    if (isDone) return
-    isDone = true
-    bodies.end(body)
-    chunks = []
-    done(Exit.fail(
-      new HttpServerError.HttpServerError({
-        reason: new HttpServerError.RequestParseError({ request, reason, cause })
-      })
-    ))
-  }
-  const address = turns.addressOf(source)
-  const body = bodies.begin(address, (reason) => fail("Parse", reason))
-  if (source.readableEnded) return succeed()
-  if (source.destroyed) return fail("Parse")
-  const reader: Reader = { address, resume: () => source.resume() }
-  const keep = (chunk: Buffer) => {
-    if (size > limit) return fail("BodyTooLarge")
-    chunks.push(chunk)
-    bodies.grows(body, chunk.length)
-  }
-  source.on("data", (chunk: Buffer) => {
-    size += chunk.length
-    if (!isDone) keep(chunk)
-    if (size <= largeBytes) return
-    if (!places.take(reader)) source.pause()
-    else if (!turns.mayRun()) {
-      source.pause()
-      turns.wait(source, reader.resume)
-    }
-  })
-  source.on("end", succeed)
-  source.on("error", (cause) => fail("Parse", cause))
-  source.on("close", () => {
-    places.leave(reader)
-    // Without effect after `end`.
-    fail("Parse")
-  })
-  // Nobody waits for the body any more, for example because the request took too long.
-  responseTo(request).once("close", () => fail("Parse"))
-}
-
-/** Reads the body of a request when it is needed for the first time. */
-const bodyOf = (request: HttpServerRequest.HttpServerRequest, shared: Shared): Bytes =>
-  Effect.withFiber((fiber) => {
-    const limit = fiber.getRef(HttpIncomingMessage.MaxBodySize)
-    const bytes = Deferred.makeUnsafe<ArrayBuffer, HttpServerError.HttpServerError>()
-    internals(request).arrayBufferEffect = Deferred.await(bytes)
-    read(
-      request,
-      limit === undefined ? Infinity : ByteSize.toNumberUnsafe(limit),
-      shared,
-      (exit) => Deferred.doneUnsafe(bytes, exit)
-    )
-    return Deferred.await(bytes)
-  })
 
 /** What clients may take before the server knows who they are. */
 export interface Limits {
@@ -198,6 +91,7 @@ const responseTo = (request: HttpServerRequest.HttpServerRequest): ServerRespons
 
 /** Ends the connection of a client that has its response and does not complete its request. */
 const endUnfinished = (source: IncomingMessage, response: ServerResponse): void => {
+  if (source.complete) return
   const { "content-length": length, "transfer-encoding": encoding } = source.headers
   if (encoding === undefined && (length === undefined || length === "0")) return
   response.once("finish", () => {
@@ -243,7 +137,7 @@ export const layer = (
           Effect.repeat(Schedule.spaced("1 second")),
           Effect.forkScoped
         )
-        const shared = { bodies, places, turns }
+        const requestBodies = new RequestBodies(bodies, places, turns)
         const capitalize = makeCapitalize()
         const leaveTogether = makeLeaveTogether()
         return HttpServer.make({
@@ -251,7 +145,7 @@ export const layer = (
           serve: (app, middleware) => {
             const prepared = Effect.withFiber(({ context }) => {
               const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
-              internals(request).arrayBufferEffect = bodyOf(request, shared)
+              requestBodies.take(request)
               const response = responseTo(request)
               // This server speaks HTTP/1.1 only.
               capitalize(response)

@@ -37,12 +37,11 @@ export class RequestTurns {
     return this.#turns.mayRun()
   }
 
-  /** Calls `run` when the turn of the client comes. Returns a function that gives it up. */
-  wait(source: IncomingMessage, run: () => void): () => void {
+  /** Calls `run` when the turn of the client comes. */
+  wait(source: IncomingMessage, run: () => void): void {
     const address = this.addressOf(source)
-    return this.#known?.has(address) === false
-      ? this.#turns.wait("", address, run)
-      : this.#turns.wait(address, source.headers.authorization ?? "", run)
+    if (this.#known?.has(address) === false) this.#turns.wait("", address, run)
+    else this.#turns.wait(address, source.headers.authorization ?? "", run)
   }
 
   /** Lets new connections wait until they are read. Call it before the server listens. */
@@ -73,11 +72,10 @@ export class RequestTurns {
   #delay(server: EventEmitter, handle: Handle): Effect.Effect<void, never, Scope.Scope> {
     const inTurn: Handle = (source, response) => {
       if (this.mayRun()) return handle(source, response)
-      const giveUp = this.wait(source, () => {
-        response.off("close", giveUp)
-        handle(source, response)
+      this.wait(source, () => {
+        // The client may have gone meanwhile.
+        if (!response.destroyed) handle(source, response)
       })
-      response.once("close", giveUp)
     }
     return Effect.asVoid(Effect.acquireRelease(
       Effect.sync(() => server.off("request", handle).on("request", inTurn)),

@@ -165,17 +165,28 @@ const refusalOr = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.catch(({ reason }) => Effect.succeed(`<${(reason.cause as { readonly reason: string }).reason}>`))
   )
 
-it.live("when unfinished bodies hold too many bytes, the oldest is refused and later ones are read", () =>
-  Effect.gen(function*() {
-    const port = yield* serve(refusalOr, { bodyBytes: 1500 })
-    const first = yield* begin(port, 900)
-    const answer = yield* Effect.forkChild(answersOf(first, 1), { startImmediately: true })
-    const second = yield* begin(port, 900)
-    assert.include(yield* Fiber.join(answer), "<crowded>")
-    const whole = yield* Effect.forkChild(answersOf(second, 1), { startImmediately: true })
-    second.write("x".repeat(100))
-    assert.include(yield* Fiber.join(whole), "<1000>")
-  }))
+/** Behind a proxy, and over TLS, a request gets the address of its client, and is another one. */
+const ofOther = (request: HttpServerRequest.HttpServerRequest) => request.modify({ protocol: "https" })
+
+it.live.each(
+  [
+    ["", (request: HttpServerRequest.HttpServerRequest) => request],
+    [" of requests that got an address", ofOther]
+  ] as const
+)(
+  "when unfinished bodies%s hold too many bytes, the oldest is refused and later ones are read",
+  ([, made]) =>
+    Effect.gen(function*() {
+      const port = yield* serve((request) => refusalOr(made(request)), { bodyBytes: 1500 })
+      const first = yield* begin(port, 900)
+      const answer = yield* Effect.forkChild(answersOf(first, 1), { startImmediately: true })
+      const second = yield* begin(port, 900)
+      assert.include(yield* Fiber.join(answer), "<crowded>")
+      const whole = yield* Effect.forkChild(answersOf(second, 1), { startImmediately: true })
+      second.write("x".repeat(100))
+      assert.include(yield* Fiber.join(whole), "<1000>")
+    })
+)
 
 it.live("behind a trusted proxy bodies count for their clients: one that sends much takes no room from the others", () =>
   Effect.gen(function*() {
@@ -392,3 +403,55 @@ it.live("a request from an address that is known does not wait for those of stra
     yield* askAll((i) => i < 20 ? "/stranger" : "/known")
     assert.isBelow(order.indexOf("/known"), 10)
   }).pipe(Effect.provide(KnownAddresses.layer)))
+
+it.live("a body is read once, and the same for a request and the one that is made of it, as text and as bytes", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(Effect.fnUntraced(function*(request) {
+      const text = yield* ofOther(request).text
+      const bytes = yield* ofOther(ofOther(request)).arrayBuffer
+      return `<${text} ${yield* request.text} ${bytes.byteLength}>`
+    }))
+    const marked = "\uFEFFä"
+    const post = (headers = "") => `POST / HTTP/1.1\r\nhost: h\r\n${headers}content-length: 5\r\n\r\n`
+    // At once, in parts, and after the server has said that it reads on.
+    for (const parts of [[post() + marked], [post(), marked], [post("expect: 100-continue\r\n"), marked]]) {
+      const socket = yield* open(port)
+      const answer = yield* Effect.forkChild(answersOf(socket, 1), { startImmediately: true })
+      for (const part of parts) {
+        socket.write(part)
+        yield* Effect.sleep("20 millis")
+      }
+      assert.include(yield* Fiber.join(answer), "<ä ä 5>")
+    }
+  }))
+
+it.live("a request does not begin whose client has gone before its turn", () =>
+  Effect.gen(function*() {
+    const server = createServer()
+    const arrived: Array<string> = []
+    const begun: Array<string> = []
+    server.on("request", ({ url }) => arrived.push(url!))
+    const leaves = yield* Deferred.make<Socket>()
+    const port = yield* serve(
+      ({ url }) =>
+        Effect.gen(function*() {
+          begun.push(url)
+          if (url === "/1") (yield* Deferred.await(leaves)).resetAndDestroy()
+          // Longer than a turn: the others wait.
+          const end = performance.now() + 5
+          while (performance.now() < end);
+          return "<answer>"
+        }),
+      {},
+      () => server
+    )
+    const [stays, gone] = [yield* open(port), yield* open(port)]
+    yield* Deferred.succeed(leaves, gone)
+    const answers = yield* Effect.forkChild(answersOf(stays, 10), { startImmediately: true })
+    stays.write(Array.from({ length: 10 }, (_, i) => `GET /${i} HTTP/1.1\r\nhost: h\r\n\r\n`).join(""))
+    gone.write("GET /gone HTTP/1.1\r\nhost: h\r\n\r\n")
+    yield* Fiber.join(answers)
+    yield* Effect.sleep("50 millis")
+    assert.include(arrived, "/gone")
+    assert.notInclude(begun, "/gone")
+  }))

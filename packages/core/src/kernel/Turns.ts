@@ -26,15 +26,13 @@ export interface TurnsOptions {
 const turnMillis = 2
 
 class Waiting extends Entry {
-  run: () => void
+  readonly run: () => void
 
   constructor(run: () => void) {
     super(1)
     this.run = run
   }
 }
-
-const nothing = () => {}
 
 export class Turns {
   readonly #options: TurnsOptions
@@ -67,14 +65,10 @@ export class Turns {
     return this.#until !== undefined && this.#runs < this.#maxRuns && this.#options.now() < this.#until
   }
 
-  /** Calls `run` when its turn comes. Returns a function that gives it up. */
-  wait(group: string, key: string, run: () => void): () => void {
-    const waiting = new Waiting(run)
-    this.#waiting.push(waiting, key, group)
+  /** Calls `run` when its turn comes. */
+  wait(group: string, key: string, run: () => void): void {
+    this.#waiting.push(new Waiting(run), key, group)
     if (this.#until === undefined) this.#begin()
-    return () => {
-      waiting.run = nothing
-    }
   }
 
   #begin(): void {

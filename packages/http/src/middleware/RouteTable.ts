@@ -31,7 +31,10 @@ export const routerConfig = { maxParamLength: 16_384, caseSensitive: true, ignor
 /** Makes a table of routes. */
 export const make = (routes: ReadonlyArray<Route>): RouteTable => {
   const table = FindMyWay.make<string>(routerConfig)
+  /** Paths without parameters, by method: the search takes five times as long. */
+  const literal = new Map(routes.map(({ method }) => [method as string, new Set<string>()]))
   for (const { method, path } of routes) {
+    if (!/[:*]/.test(path)) literal.get(method)!.add(path)
     table.on(method === "GET" ? ["GET", "HEAD"] : method, path as `/${string}`, path)
   }
   const methods = [...new Set(["HEAD", ...routes.map(({ method }) => method)])]
@@ -43,7 +46,10 @@ export const make = (routes: ReadonlyArray<Route>): RouteTable => {
   }
   return {
     methodsOf: (url) => methods.filter((method) => find(method, url) !== undefined),
-    routeOf: ({ method, url }) => find(method, url)?.handler,
+    routeOf: ({ method, url }) => {
+      const path = pathOf(url)
+      return literal.get(method)?.has(path) === true ? path : find(method, url)?.handler
+    },
     hasEmptyParameter: ({ method, url }) => isEmpty(table.find(method, pathOf(url)))
   }
 }
