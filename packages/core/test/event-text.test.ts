@@ -33,6 +33,15 @@ const events: ReadonlyArray<DomainEvent> = [
     properties: { "名": { value: ["\u2028", 1.5e300, null], time: at }, b: { value: { c: false }, time: 0 } }
   },
   { _tag: "PropertiesReported", device, at, properties: {} },
+  {
+    _tag: "PropertiesReported",
+    device,
+    at,
+    properties: Object.fromEntries(
+      [21.5, -0, 1e21, 5e-324, true, null, "", "\"\ud800", [], { a: Number.NaN }]
+        .map((value, i) => [`p\\${9 - i}`, { value, time: at - i }])
+    )
+  },
   { _tag: "EventReported", device, at, eventId: "alarm", time: at - 1, value: { level: -0.25 } },
   { _tag: "CommandReplied", device, at, messageId: 7, code: 200, message: "", data: null },
   {

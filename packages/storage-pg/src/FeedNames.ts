@@ -35,13 +35,18 @@ interface ProjectRow {
   readonly id: ProjectId
 }
 
-/** Adds what is read for those of the numbers that `known` does not have. */
+/** Adds what is read for those numbers in the rows that `known` does not have. */
 const complete = <A>(
   known: Map<number, A>,
-  numbers: ReadonlyArray<number>,
+  rows: ReadonlyArray<FeedRow>,
+  numberOf: (row: FeedRow) => number,
   read: (missing: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<readonly [bigint, A]>, SqlError.SqlError>
 ): Effect.Effect<void, SqlError.SqlError> => {
-  const missing = new Set(numbers.filter((number) => number !== 0 && !known.has(number)))
+  const missing = new Set<number>()
+  for (const row of rows) {
+    const number = numberOf(row)
+    if (number !== 0 && !known.has(number)) missing.add(number)
+  }
   return missing.size === 0 ? Effect.void : Effect.map(read([...missing]), (rows) => {
     for (const [number, names] of rows) known.set(Number(number), names)
   })
@@ -76,8 +81,8 @@ export const make = (sql: PgClient.PgClient) => {
       if (devices.size > capacity) devices = new Map()
       if (projects.size > capacity) projects = new Map()
       const names: FeedNames = { devices, projects }
-      return complete(devices, rows.map(([, , , device]) => device), readDevices).pipe(
-        Effect.andThen(complete(projects, rows.map(([, , project]) => project), readProjects)),
+      return complete(devices, rows, ([, , , device]) => device, readDevices).pipe(
+        Effect.andThen(complete(projects, rows, ([, , project]) => project, readProjects)),
         Effect.as(names)
       )
     })

@@ -51,8 +51,8 @@ export const eventDocument = (event: DomainEvent): { readonly [member: string]: 
 }
 
 /**
- * The text of {@link eventDocument}, as `JSON.stringify` writes it. It costs less
- * than half of that: most of a document is known as text.
+ * The text of {@link eventDocument}, as `JSON.stringify` writes it. It costs a third
+ * of that: most of a document is known as text.
  */
 export const eventText = (event: DomainEvent): string => {
   const { at, device } = event
@@ -60,8 +60,24 @@ export const eventText = (event: DomainEvent): string => {
     ? "{"
     : `{"product_key":${JSON.stringify(device.productKey)},"device_name":${JSON.stringify(device.deviceName)},` +
       `"device_id":${JSON.stringify(device.deviceId)},`
-  return `${named}"time":${at},${JSON.stringify(detailsOf(event)).slice(1)}`
+  return `${named}"time":${at},${
+    event._tag === "PropertiesReported"
+      ? `${propertiesText(event.properties)}}`
+      : JSON.stringify(detailsOf(event)).slice(1)
+  }`
 }
+
+/** The member of a report. Nearly all events are reports, and most values are numbers. */
+const propertiesText = (properties: Of<"PropertiesReported">["properties"]): string => {
+  let text = ""
+  for (const propertyId of Object.keys(properties)) {
+    const { time, value } = properties[propertyId]!
+    text += `${text === "" ? "" : ","}${JSON.stringify(propertyId)}:{"value":${valueText(value)},"time":${time}}`
+  }
+  return `"properties":{${text}}`
+}
+
+const valueText = (value: Json): string => Number.isFinite(value) ? `${value as number}` : JSON.stringify(value)
 
 /** The members about a connection. */
 const linkMembers = ({ address, gateway, nodeId, transport }: DeviceLink) => ({
