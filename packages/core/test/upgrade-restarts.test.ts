@@ -1,11 +1,22 @@
-import { DeviceCloud, OtaStore, PresenceStore } from "@device-cloud/core"
+import { DeviceCloud, OtaStore, PresenceStore, Upgrades } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
+import { Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Queue } from "effect"
+import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { createTask } from "./UpgradeFixtures.ts"
+
+/** How often the device was told of its upgrade. */
+const toldTimes = ({ received }: SimulatedDevice.SimulatedDevice) =>
+  Effect.map(Queue.clear(received), (all) => all.filter(({ method }) => method === "thing.ota.upgrade").length)
+
+const cloudWith = (...faults: ReadonlyArray<Faults.Fault>) =>
+  DeviceCloud.layer.pipe(
+    Layer.provideMerge(Faults.layer({ seed: 1, faults })),
+    Layer.provideMerge(StorageMemory.layer),
+    Layer.provideMerge(PlatformNode.layer)
+  )
 
 const cloud = DeviceCloud.layer.pipe(Layer.provideMerge(StorageMemory.layer), Layer.provideMerge(PlatformNode.layer))
 
@@ -57,3 +68,56 @@ it.effect("a device that comes while a node that saw it away still moves its upg
       Layer.provideMerge(PlatformNode.layer)
     )))
   }))
+
+it.effect("a device whose upgrade has begun in the store, which lost the answer, is told", () =>
+  Effect.gen(function*() {
+    const product = yield* Fixtures.createProduct()
+    const device = yield* SimulatedDevice.connect(yield* Fixtures.createDevice(product))
+    yield* createTask(product)
+    yield* TestClock.adjust("10 seconds")
+    assert.strictEqual(yield* toldTimes(device), 1)
+  }).pipe(Effect.provide(cloudWith({ on: "OtaStore.save", does: "loseAnswer", calls: (n) => n === 1 }))))
+
+it.effect("a node that another one asks to tell a device tells it, though the store lost the answer", () =>
+  Effect.gen(function*() {
+    const node = DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))
+    const one = yield* Layer.build(Layer.fresh(node))
+    const faults = Faults.layer({
+      seed: 1,
+      faults: [
+        { on: "OtaStore.claimDue", does: "fail" },
+        { on: "OtaStore.save", does: "loseAnswer", calls: (n) => n === 1 }
+      ]
+    })
+    const two = yield* Layer.build(Layer.fresh(node.pipe(Layer.provide(faults))))
+    yield* Effect.gen(function*() {
+      const product = yield* Fixtures.createProduct()
+      const identity = yield* Fixtures.createDevice(product)
+      const device = yield* SimulatedDevice.connect(identity).pipe(Effect.provideContext(two))
+      yield* createTask(product)
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(yield* toldTimes(device), 1)
+    }).pipe(Effect.provideContext(one))
+  }).pipe(Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer)), Effect.scoped))
+
+it.effect.each([["2 minutes"], ["35 seconds"]] as const)(
+  "a device that reports its version while the store is away until %s has not timed out",
+  ([until]) =>
+    Effect.gen(function*() {
+      const product = yield* Fixtures.createProduct()
+      const identity = yield* Fixtures.createDevice(product)
+      const device = yield* SimulatedDevice.connect(identity)
+      yield* createTask(product, { timeout: 30 })
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(yield* toldTimes(device), 1)
+      const reported = yield* Effect.forkChild(device.send("thing.ota.inform", { version: "2.0.0" }))
+      yield* TestClock.adjust("3 minutes")
+      yield* Fiber.join(reported)
+      const { reason } = yield* (yield* Upgrades).diagnose(product.projectId, identity.deviceId)
+      assert.strictEqual(reason, "succeeded")
+    }).pipe(Effect.provide(cloudWith({
+      on: ["OtaStore.claimDue", "OtaStore.reportVersions", "OtaStore.save"],
+      does: "fail",
+      during: ["5 seconds", until]
+    })))
+)

@@ -5,6 +5,7 @@
  */
 import { Clock, Effect, Layer } from "effect"
 import * as Periodic from "../../kernel/Periodic.ts"
+import { untilStored } from "../../kernel/StoreError.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 import { isPushed } from "../task/UpgradeStateMachine.ts"
 import type { Assignment } from "../task/UpgradeTask.ts"
@@ -23,6 +24,8 @@ export const layer: Layer.Layer<never, never, OtaStore | UpgradePace | UpgradePu
 const claimLimit = 500
 /** Milliseconds until a claimed record is due again, unless it changes: its device was connected to a node that is gone. */
 const claimMillis = 5000
+/** Milliseconds that a node waits after a failure: reports that wait for the store come before time-outs. */
+const pauseMillis = 3000
 
 const make = Effect.gen(function*() {
   const store = yield* OtaStore
@@ -47,7 +50,8 @@ const make = Effect.gen(function*() {
         else (isConnectedHere ? here : elsewhere).add(claimed)
       }
       const isLate = new Set(late.map(({ assignment }) => assignment))
-      yield* push([...here])
+      // The store may have begun them and lost its answer: they are due no more, and nobody else would tell them.
+      yield* untilStored(push([...here]))
       if (elsewhere.size > 0) yield* pushElsewhere([...elsewhere])
       yield* steps.take([
         ...due.flatMap((assignment): ReadonlyArray<UpgradeStep> =>
@@ -63,7 +67,12 @@ const make = Effect.gen(function*() {
   })
 
   yield* tick.pipe(
-    Effect.catchCause((cause) => Effect.logWarning("Upgrades that are due could not be carried on", cause)),
+    Effect.catchCause((cause) =>
+      Effect.andThen(
+        Effect.logWarning("Upgrades that are due could not be carried on", cause),
+        Effect.sleep(pauseMillis)
+      )
+    ),
     Periodic.looking
   )
 })

@@ -7,7 +7,7 @@ import { NodeBus } from "../../cluster/NodeBus.ts"
 import { DeviceSessions } from "../../connection/DeviceSessions.ts"
 import { DeviceId } from "../../device/Device.ts"
 import type { Json } from "../../kernel/Json.ts"
-import type { StoreError } from "../../kernel/StoreError.ts"
+import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
 import { FirmwareFiles } from "../firmware/FirmwareFiles.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 import type { Assignment, DownloadProtocol } from "../task/UpgradeTask.ts"
@@ -85,7 +85,8 @@ const make = Effect.gen(function*() {
       sessions.session(deviceId) === undefined
         ? Effect.void
         : store.record(deviceId, taskId).pipe(
-          Effect.flatMap((found) => push(Option.toArray(found))),
+          // The store may begin it and lose its answer: then nobody else would tell it.
+          Effect.flatMap((found) => untilStored(push(Option.toArray(found)))),
           Effect.catch((error) => Effect.logWarning("An upgrade that another node found due was not told", error))
         ),
     // The records are due again in some seconds.

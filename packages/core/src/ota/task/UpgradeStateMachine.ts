@@ -80,6 +80,11 @@ const begin = (record: UpgradeRecord, { timeout }: Conduct, at: number, fields: 
     dueAt: record.status === "upgrading" ? record.dueAt : timeout === 0 ? null : at + timeout * 1000
   })
 
+/** Milliseconds; a node that works notices sooner that the time of a device is up. */
+const awayMillis = 10_000
+/** Milliseconds that a device has to report after the cloud was away when its time was up. */
+const graceMillis = 60_000
+
 /** While its task goes on and retries are left, the device waits for the next attempt. Otherwise it has failed. */
 const fail = (record: UpgradeRecord, task: Conduct, at: number, reason: string): UpgradeRecord => {
   const failures = record.failures + 1
@@ -104,7 +109,11 @@ export const advance = (record: UpgradeRecord, task: Conduct, event: UpgradeEven
       return event.version === task.version ? end(record, at, "succeeded", { step: 100, reason: "" }) : record
     case "Due":
       if (record.dueAt === null || record.dueAt > at) return record
-      return record.status === "upgrading" ? fail(record, task, at, timedOut) : change(record, at, { dueAt: null })
+      if (record.status === "pending") return change(record, at, { dueAt: null })
+      // The cloud was away when the time was up: the device could not report.
+      return at - record.dueAt > awayMillis
+        ? change(record, at, { dueAt: at + graceMillis })
+        : fail(record, task, at, timedOut)
     case "Postponed":
       return record.status === "pending" ? change(record, at, { dueAt: event.until }) : record
     case "Confirmed":
