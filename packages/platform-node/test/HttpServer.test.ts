@@ -170,11 +170,14 @@ const ofOther = (request: HttpServerRequest.HttpServerRequest) => request.modify
 
 it.live.each(
   [
-    ["", (request: HttpServerRequest.HttpServerRequest) => request],
-    [" of requests that got an address", ofOther]
+    [
+      "when unfinished bodies hold too many bytes, the oldest is refused and later ones are read",
+      (request: HttpServerRequest.HttpServerRequest) => request
+    ],
+    ["unfinished bodies of requests that got an address are bounded, too", ofOther]
   ] as const
 )(
-  "when unfinished bodies%s hold too many bytes, the oldest is refused and later ones are read",
+  "%s",
   ([, made]) =>
     Effect.gen(function*() {
       const port = yield* serve((request) => refusalOr(made(request)), { bodyBytes: 1500 })
