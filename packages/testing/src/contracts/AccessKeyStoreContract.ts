@@ -11,7 +11,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertProject, newProject, unique } from "./Samples.ts"
+import { assertPages, epoch, insertProject, newProject, unique } from "./Samples.ts"
 
 /** A key of a project. */
 export const newKey = (projectId: ProjectId, fields: Partial<AccessKey> = {}): AccessKey => ({
@@ -61,10 +61,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const newer = newKey(mine.id, { createdAt: epoch + 1 })
         const foreign = newKey(theirs.id)
         for (const key of [older, newer, foreign]) yield* store.insert(key)
-        assert.deepStrictEqual(yield* store.list(mine.id, { page: 1, pageSize: 10 }), {
-          items: [newer, older],
-          total: 2
-        })
+        yield* assertPages((page) => store.list(mine.id, page), [newer, older])
         assert.deepStrictEqual(yield* store.remove(mine.id, foreign.id), [])
         assert.isTrue(Option.isSome(yield* store.find(foreign.id)))
         assert.deepStrictEqual(yield* store.remove(mine.id, older.id), [older.id])
@@ -145,7 +142,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { id: projectId } = yield* insertProject
         const [used, idle] = [newKey(projectId), newKey(projectId)]
         for (const key of [used, idle]) yield* store.insert(key)
-        yield* store.markUsed([{ id: used.id, at: epoch + 5 }, { id: "missing", at: epoch }])
+        yield* store.markUsed([{ id: "missing", at: epoch }, { id: used.id, at: epoch + 5 }])
         yield* store.markUsed([{ id: used.id, at: epoch + 3 }])
         yield* store.markUsed([])
         assert.deepStrictEqual(yield* store.find(used.id), Option.some({ ...used, lastUsedAt: epoch + 5 }))

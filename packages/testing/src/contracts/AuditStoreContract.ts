@@ -81,6 +81,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           found.push(...page.map(({ requestId }) =>
             requestId
           ))
+          assert.isAtMost(page.length, 4)
           after = page.at(-1)
           if (page.length < 4) break
         }

@@ -269,7 +269,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             serials.map((serial) => ({ serial, revokedAt: epoch + 7000 }))
           )
         const revokedAt = Effect.map(store.ofDevice(deviceId), (all) => all.map((each) => each.revokedAt))
-        assert.strictEqual(yield* put(epoch + day, [first.serial, "another"]), "stored")
+        assert.strictEqual(yield* put(epoch + day, ["another", first.serial]), "stored")
         assert.deepStrictEqual(yield* revokedAt, [null, epoch + 7000])
         assert.strictEqual(Option.getOrThrow(yield* store.find(first.fingerprint)).revokedAt, epoch + 7000)
         assert.deepStrictEqual(

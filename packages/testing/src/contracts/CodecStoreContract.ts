@@ -40,7 +40,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           concurrency: "unbounded"
         })
         assert.deepStrictEqual(puts.map((put) => Option.getOrThrow(put).version).toSorted(), [3, 4, 5, 6, 7])
-        assert.deepStrictEqual([...yield* store.versionsOf([productKey])], [[productKey, 7]])
+        const { productKey: other } = yield* insertProduct
+        yield* store.put(other, description, epoch)
+        assert.deepStrictEqual(yield* store.versionsOf([productKey, other]), new Map([[productKey, 7], [other, 1]]))
       }))
 
     it.effect("forgets the codec of a product with it", () =>

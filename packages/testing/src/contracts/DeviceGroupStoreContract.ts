@@ -19,7 +19,16 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertDevices, insertProduct, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
+import {
+  assertPages,
+  epoch,
+  insertDevices,
+  insertProduct,
+  insertProject,
+  newDevice,
+  newProduct,
+  unique
+} from "./Samples.ts"
 
 const newGroup = (projectId: ProjectId, fields: Partial<NewDeviceGroup> = {}): NewDeviceGroup => ({
   projectId,
@@ -52,7 +61,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(one, { ...newGroup(id, { name: "Lamps", desc: "All" }), groupId: one.groupId })
         assert.deepStrictEqual(yield* store.get(id, two.groupId), Option.some(two))
         assert.isTrue(Option.isNone(yield* store.get(stranger, two.groupId)))
-        assert.deepStrictEqual(yield* store.list(id, firstPage), { items: [two, one], total: 2 })
+        yield* assertPages((page) => store.list(id, page), [two, one])
         assert.strictEqual(yield* store.insert(newGroup(id, { name: "Lamps" })), "taken")
         yield* insertGroup(stranger, { name: "Lamps" })
         assert.strictEqual(yield* store.insert(newGroup(ProjectId.make("missing"))), "no-project")
@@ -131,7 +140,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           [dynamic.groupId, groupId]
         )
         assert.strictEqual(yield* store.take(stranger, groupId, [one!.deviceId]), 0)
-        assert.strictEqual(yield* store.take(projectId, groupId, [one!.deviceId, missing]), 1)
+        assert.strictEqual(yield* store.take(projectId, groupId, [missing, one!.deviceId]), 1)
         yield* devices.remove(projectId, two!.deviceId)
         assert.deepStrictEqual(yield* members, [three!.deviceId])
         yield* store.remove(projectId, groupId)

@@ -227,6 +227,23 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* scenes.remove(scene.projectId, scene.sceneId)
       }))
 
+    it.effect("takes no more timers at once than it is asked for, and tells how many", () =>
+      Effect.gen(function*() {
+        const [scenes, store] = [yield* SceneStore, yield* ExecutionStore]
+        // Due before those of all other tests.
+        const past = epoch - 1_000_000
+        const scene = newScene(yield* insertProject)
+        yield* scenes.insert(scene, [timer(scene, past), timer(scene, past), timer(scene, past)])
+        const tick = store.tick({
+          now: past,
+          limit: 2,
+          step: () => ({ dueAt: null, execution: firing(scene, past) })
+        })
+        assert.deepStrictEqual([yield* tick, yield* tick, yield* tick], [2, 1, 0])
+        assert.strictEqual((yield* store.executions(scene.sceneId, all)).total, 3)
+        yield* scenes.remove(scene.projectId, scene.sceneId)
+      }))
+
     it.effect("an execution that waits for a status to last is stored if the status has lasted", () =>
       Effect.gen(function*() {
         const [store, presence] = [yield* ExecutionStore, yield* PresenceStore]

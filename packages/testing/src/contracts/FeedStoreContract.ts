@@ -349,6 +349,7 @@ const readAll = Effect.fnUntraced(function*(
   let place = after
   while (true) {
     const page = yield* store.read({ projectId, after: place, limit, select })
+    assert.isAtMost(page.entries.length, limit)
     entries.push(...page.entries)
     place = page.next
     if (!page.hasMore) return entries

@@ -49,6 +49,26 @@ export const suite = <E>(name: string, history: Layer.Layer<HistoryStore, E>): v
         assert.deepStrictEqual(yield* store.events(second, undefined, all), [])
       }))
 
+    it.effect("loses no entry of concurrent calls", () =>
+      Effect.gen(function*() {
+        const store = yield* HistoryStore
+        const devices = [yield* newDeviceId, yield* newDeviceId]
+        const times = Array.from({ length: 20 }, (_, i) => i)
+        yield* Effect.forEach(times, (time) =>
+          store.append(
+            devices.map((deviceId) => ({ deviceId, samples: [sample(time, time)], events: [event(time, 1)] }))
+          ), {
+          concurrency: "unbounded"
+        })
+        for (const deviceId of devices) {
+          assert.deepStrictEqual(
+            yield* store.samples(deviceId, "t", all),
+            times.map((time) => sample(time, time))
+          )
+          assert.deepStrictEqual(yield* store.events(deviceId, undefined, all), times.map((time) => event(time, 1)))
+        }
+      }))
+
     it.effect("leaves out entries of an earlier call, and stores equal entries of one call", () =>
       Effect.gen(function*() {
         const store = yield* HistoryStore
@@ -116,13 +136,16 @@ export const suite = <E>(name: string, history: Layer.Layer<HistoryStore, E>): v
         yield* store.append(
           [gone, left].map((deviceId) => ({ deviceId, samples: [sample(1, 1)], events: [event(1, 1)] }))
         )
-        yield* store.remove([gone, unknown])
+        yield* store.remove([unknown, gone])
         yield* store.remove([])
         assert.deepStrictEqual(yield* store.samples(gone, "t", all), [])
         assert.deepStrictEqual(yield* store.devicesWithin([gone, left, unknown], all), [left])
         assert.deepStrictEqual(yield* store.events(gone, undefined, all), [])
         assert.deepStrictEqual(yield* store.samples(left, "t", all), [sample(1, 1)])
         assert.deepStrictEqual(yield* store.events(left, undefined, all), [event(1, 1)])
+        yield* store.maintain
+        assert.deepStrictEqual(yield* store.samples(gone, "t", all), [])
+        assert.deepStrictEqual(yield* store.samples(left, "t", all), [sample(1, 1)])
       }))
   })
 
@@ -312,6 +335,22 @@ const laws = <R>(
       assert.deepStrictEqual(yield* store.events(deviceId, undefined, all), events)
       yield* add(deviceId, { samples: [sample(8.64e15, 1, "far"), sample(0, 0, "far")] })
       assert.deepStrictEqual((yield* store.samples(deviceId, "far", all)).map(({ time }) => time), [0, 8.64e15])
+    }))
+
+  it.effect("returns the same entries after it is maintained, and takes more", () =>
+    Effect.gen(function*() {
+      const store = yield* HistoryStore
+      const deviceId = yield* newDeviceId
+      const [early, late] = [[sample(1, 1), sample(2, 2), sample(2, 3)], [sample(3, 4)]]
+      yield* add(deviceId, { samples: early, events: [event(1, 1)] })
+      yield* store.maintain
+      assert.deepStrictEqual(yield* store.samples(deviceId, "t", all), early)
+      assert.deepStrictEqual(yield* store.events(deviceId, undefined, all), [event(1, 1)])
+      yield* add(deviceId, { samples: late, events: [event(2, 2)] })
+      yield* store.maintain
+      assert.deepStrictEqual(yield* store.samples(deviceId, "t", all), [...early, ...late])
+      assert.deepStrictEqual(yield* store.events(deviceId, undefined, all), [event(1, 1), event(2, 2)])
+      assert.deepStrictEqual(yield* store.devicesWithin([deviceId], all), [deviceId])
     }))
 
   it.effect("sums up numbers by intervals that begin at the start", () =>

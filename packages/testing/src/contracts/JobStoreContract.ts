@@ -18,7 +18,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
+import { assertPages, epoch, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
 
 const draft = ({ projectId }: Product, fields: Partial<NewJob> = {}): NewJob => ({
   projectId,
@@ -86,15 +86,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         })
         const empty = yield* create(other, { _tag: "Product", productKey: product.productKey })
         assert.strictEqual(empty.status, "completed")
-        assert.deepStrictEqual(yield* store.list(product.projectId, { page: 1, pageSize: 10 }), {
-          items: [all, named],
-          total: 2
-        })
+        yield* assertPages((page) => store.list(product.projectId, page), [all, named])
         const { items, total } = yield* store.tasks(all.jobId, undefined, { page: 1, pageSize: 10 })
         assert.deepStrictEqual(
           items.map(({ deviceId }) => deviceId),
           [one!.deviceId, two!.deviceId].toSorted((a, b) => (a < b ? -1 : 1))
         )
+        yield* assertPages((page) => store.tasks(all.jobId, undefined, page), items)
         assert.deepInclude(items[0], { state: "queued", progress: 0, details: {}, createdAt: epoch, updatedAt: epoch })
         assert.deepStrictEqual([total, yield* store.get(other.projectId, all.jobId)], [2, Option.none()])
         const found = Option.getOrThrow(yield* store.get(product.projectId, all.jobId))
@@ -122,10 +120,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const details = { step: "1", zero: "\u0000" }
         const outcomes = yield* store.report([
           report(device!, jobId, "in_progress", { progress: 40, details }),
-          report(device!, jobId + 1_000_000, "failed"),
-          report(other!, jobId, "rejected")
+          report(other!, jobId, "rejected"),
+          report(device!, jobId + 1_000_000, "failed")
         ])
-        assert.deepStrictEqual(outcomes, ["stored", "unknown", "stored"])
+        assert.deepStrictEqual(outcomes, ["stored", "stored", "unknown"])
         const read = Effect.map(store.task(device!.deviceId, jobId), Option.getOrThrow)
         assert.deepInclude(yield* read, { state: "in_progress", progress: 40, details, updatedAt: epoch + 1000 })
         assert.deepStrictEqual(yield* store.report([report(device!, jobId, "succeeded", { progress: 100 })]), [
@@ -179,6 +177,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const cancelled = Option.getOrThrow(yield* store.get(product.projectId, jobId))
         assert.deepStrictEqual([cancelled.job.status, cancelled.counts.cancelled], ["cancelled", 2])
         assert.deepStrictEqual(yield* store.report([report(two!, jobId, "succeeded")]), ["ended"])
+        yield* create(product, { _tag: "Product", productKey: product.productKey })
+        const untold = store.ofDevices([one!.deviceId, two!.deviceId], "untold", 10)
+        yield* told(yield* untold)
+        assert.deepStrictEqual(yield* untold, [])
       }))
 
     it.effect("what is due is taken once, in its order, and a task in progress ends when its time is over", () =>
@@ -213,6 +215,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         // It still waits for the device that was away.
         assert.deepStrictEqual(statesOf(yield* store.ofDevices([away!.deviceId], "untold", 10)), [[jobId, "queued"]])
         assert.isFalse(yield* store.remove(jobId))
+        const { devices: [first, second, third] } = yield* insertJob(3)
+        assert.deepStrictEqual(yield* claim(10, 1), [[first!.deviceId, false]])
+        assert.deepStrictEqual(yield* claim(10, 1), [[second!.deviceId, false]])
+        assert.deepStrictEqual(yield* claim(10), [[third!.deviceId, false]])
       }))
 
     it.effect("whatever happens to tasks at once, each has one end", () =>

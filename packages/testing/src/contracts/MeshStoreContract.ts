@@ -18,7 +18,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { randomBytes } from "node:crypto"
-import { epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
+import { assertPages, epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
 
 const hexKey = () => randomBytes(16).toString("hex")
 
@@ -125,6 +125,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           [total, ...items.map(({ deviceId }) => deviceId)],
           [4, gateway.deviceId, third.deviceId, second.deviceId, first.deviceId]
         )
+        yield* assertPages((page) => store.nodes(networkId, page), items)
         assert.deepStrictEqual(yield* store.gateways(networkId), [gateway.deviceId])
       }))
 

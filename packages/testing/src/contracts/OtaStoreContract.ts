@@ -31,7 +31,7 @@ import {
   rollout,
   upgradeTask
 } from "./OtaSamples.ts"
-import { epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
+import { assertPages, epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
 
 const Event = Schema.Union([
   Schema.TaggedStruct("HandedOut", {}),
@@ -76,6 +76,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             ({ items }) => items.map((item) => item.firmware.firmwareId)
           )
         assert.deepStrictEqual(yield* listed({}), [other.firmwareId, firmwareId])
+        yield* assertPages(
+          (page) => store.listFirmwares(projectId, {}, page),
+          (yield* store.listFirmwares(projectId, {}, all)).items
+        )
         assert.deepStrictEqual(yield* listed({ name: "0% f" }), [other.firmwareId])
         assert.deepStrictEqual(yield* listed({ name: "%" }), [other.firmwareId])
         assert.strictEqual(yield* store.removeFirmware(stranger, firmwareId), "not-found")

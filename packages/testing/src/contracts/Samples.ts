@@ -11,6 +11,8 @@ import {
   type EventRecord,
   type NewDevice,
   type NewProduct,
+  type Page,
+  type PageRequest,
   type Product,
   ProductKey,
   ProductStore,
@@ -19,12 +21,25 @@ import {
   ProjectStore,
   type PropertySample
 } from "@device-cloud/core"
+import { assert } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { randomBytes } from "node:crypto"
 import { productDraft } from "../Fixtures.ts"
 
 /** Returns a name that no other sample has. */
 export const unique = (prefix: string): string => `${prefix}${randomBytes(6).toString("hex")}`
+
+/** Checks that a list holds these items, whole and in two pages. */
+export const assertPages = Effect.fnUntraced(function*<A, E, R>(
+  list: (page: PageRequest) => Effect.Effect<Page<A>, E, R>,
+  items: ReadonlyArray<A>
+) {
+  const total = items.length
+  assert.deepStrictEqual(yield* list({ page: 1, pageSize: 100 }), { items, total })
+  const first = yield* list({ page: 1, pageSize: total - 1 })
+  assert.deepStrictEqual(first.items, items.slice(0, -1))
+  assert.deepStrictEqual(yield* list({ page: 2, pageSize: total - 1 }), { items: items.slice(-1), total })
+})
 
 /** 2026-01-01, in Unix milliseconds. */
 export const epoch = Date.UTC(2026, 0, 1)

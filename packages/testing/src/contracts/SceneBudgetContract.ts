@@ -35,7 +35,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* store.endedTrees([rootId])).size, 0)
         assert.strictEqual(yield* store.enqueueChild(third, rootId, growth()), "actions")
         assert.strictEqual(yield* store.enqueueChild(firing(scene), rootId, growth()), "actions")
-        assert.deepStrictEqual([...yield* store.endedTrees([rootId, "other"])], [[rootId, "actions"]])
+        assert.deepStrictEqual([...yield* store.endedTrees(["other", rootId])], [[rootId, "actions"]])
         const claimed = yield* claim([scene], epoch)
         assert.deepStrictEqual(
           claimed.map(({ executionId, rootId }) => [executionId, rootId]).toSorted(),
@@ -138,10 +138,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           })
         yield* store.note([entry("first", epoch)])
         yield* store.enqueue([firing(scene)])
-        yield* store.note([entry("second", epoch + 1), {
-          ...entry("gone", epoch),
-          sceneId: newScene(yield* insertProject).sceneId
-        }])
+        yield* store.note([
+          { ...entry("gone", epoch), sceneId: newScene(yield* insertProject).sceneId },
+          entry("second", epoch + 1)
+        ])
         const { items } = yield* store.executions(scene.sceneId, all)
         assert.deepStrictEqual(items.map(({ status }) => status), ["limited", "pending"])
         assert.deepStrictEqual(items[0], entry("second", epoch + 1))

@@ -37,7 +37,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         })
         const { projectId, sceneId } = scene
         assert.deepStrictEqual(Option.getOrThrow(yield* store.get(projectId, sceneId)), scene)
-        assert.deepStrictEqual(yield* store.find([sceneId, SceneId.make("none")]), [scene])
+        assert.deepStrictEqual(yield* store.find([SceneId.make("none"), sceneId]), [scene])
         const changed: Scene = { ...scene, name: unique("New"), status: "disable", triggers: [], revision: 2 }
         assert.strictEqual(yield* store.update({ ...changed, revision: 3 }, []), "changed")
         assert.strictEqual(yield* store.update(changed, []), "updated")
@@ -95,7 +95,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const ids = (scenes: ReadonlyArray<Scene>) => scenes.map(({ sceneId }) => sceneId).toSorted()
         assert.deepStrictEqual(ids(yield* store.watching([a])), ids([ofA, ofBoth]))
         assert.deepStrictEqual(ids(yield* store.watching([b])), [ofBoth.sceneId])
-        assert.deepStrictEqual(ids(yield* store.watching([a, b])), ids([ofA, ofBoth]))
+        const ofB = yield* insert(project, { triggers: [trigger(b)] })
+        assert.deepStrictEqual(ids(yield* store.watching([a, b])), ids([ofA, ofBoth, ofB]))
         yield* store.update({ ...ofBoth, triggers: [trigger(b)], revision: 2 }, [])
         assert.deepStrictEqual(ids(yield* store.watching([a])), [ofA.sceneId])
       }))

@@ -14,7 +14,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertProject, unique } from "./Samples.ts"
+import { assertPages, epoch, insertProject, unique } from "./Samples.ts"
 
 const newSubscription = (projectId: ProjectId, fields: Partial<NewSubscription> = {}): NewSubscription => ({
   projectId,
@@ -31,8 +31,6 @@ const insertSubscription = Effect.fnUntraced(function*(projectId: ProjectId, fie
   assert.isObject(subscription)
   return subscription as Subscription
 })
-
-const firstPage = { page: 1, pageSize: 100 }
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
   layer(stores)(`SubscriptionStore: ${name}`, (it) => {
@@ -57,9 +55,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           Option.some({ subscription: two, progress: beginAt("7") })
         )
         assert.isTrue(Option.isNone(yield* store.get(stranger, two.subscriptionId)))
-        assert.deepStrictEqual(yield* store.list(id, firstPage), { items: [two, one], total: 2 })
-        const [next] = yield* store.all(one.subscriptionId, 1)
-        assert.deepStrictEqual(next, { subscription: two, progress: beginAt("7") })
+        yield* assertPages((page) => store.list(id, page), [two, one])
+        assert.deepStrictEqual(yield* store.all(one.subscriptionId - 1, 1), [
+          Option.getOrThrow(yield* store.get(id, one.subscriptionId))
+        ])
+        assert.deepStrictEqual(yield* store.all(one.subscriptionId, 1), [{
+          subscription: two,
+          progress: beginAt("7")
+        }])
         const pushing = yield* store.pushing()
         assert.deepInclude(pushing, { subscription: two, progress: beginAt("7") })
         assert.isTrue(pushing.every(({ subscription }) => subscription.webhook !== null))

@@ -57,7 +57,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isFalse(yield* store.insert(productKey, version(3)))
         assert.isTrue(yield* store.insert(productKey, version(2, { model: emptyModel })))
         assert.deepStrictEqual(yield* store.latest(productKey), Option.some(version(2, { model: emptyModel })))
-        assert.deepStrictEqual([...yield* store.versionsOf([productKey])], [[productKey, 2]])
+        const { productKey: other } = yield* insertProduct
+        assert.isTrue(yield* store.insert(other, version(1)))
+        assert.deepStrictEqual(yield* store.versionsOf([productKey, other]), new Map([[productKey, 2], [other, 1]]))
         assert.isFalse(yield* store.insert(ProductKey.make("missing"), version(1)))
       }))
 
