@@ -31,9 +31,8 @@ const make = Effect.gen(function*() {
       ),
     sample: (productKey, limit) =>
       Effect.sync(() =>
-        [...devices.values()].filter((device) => device.productKey === productKey).slice(-limit).flatMap((
-          { deviceId }
-        ) => shadows.get(deviceId) ?? [])
+        [...devices.values()].filter((device) => device.productKey === productKey).toReversed().slice(0, limit)
+          .flatMap(({ deviceId }) => shadows.get(deviceId) ?? [])
       ),
     modify: (modifications) =>
       Effect.sync(() => modifications.map((modification) => modifyShadow(tables, modification)))

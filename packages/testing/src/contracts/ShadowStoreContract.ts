@@ -73,6 +73,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const stored = Option.getOrThrow(yield* store.get(newest!))
         assert.deepStrictEqual(yield* store.sample(product.productKey, 1), [stored])
         assert.sameMembers(yield* sampled(10), [oldest, middle, newest])
+        assert.deepStrictEqual(yield* sampled(0), [])
       }))
 
     it.effect("answers in the order of the modifications, none for devices that do not exist", () =>
