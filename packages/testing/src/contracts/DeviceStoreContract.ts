@@ -10,6 +10,7 @@ import {
   deviceIdentity,
   DeviceName,
   DeviceStore,
+  maxTags,
   PresenceStore,
   ProductKey,
   ProductStore,
@@ -500,6 +501,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           { concurrency: "unbounded" }
         )
         assert.deepStrictEqual(made[0], made[1])
+        const { createdAt, deviceName, deviceSecret, nickname } = draft
+        assert.deepInclude(made[0]!.device, { createdAt, deviceName, deviceSecret, nickname, mac: "" })
         assert.deepStrictEqual(detailOf(yield* store.claimByName(productKey, draft.deviceName)), made[0])
         assert.strictEqual(yield* store.claimByMac(productKey, "aa"), "none")
         assert.strictEqual(yield* store.claimByName(ProductKey.make("missing"), draft.deviceName, draft), "none")
@@ -512,6 +515,28 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           at: epoch
         }])
         assert.strictEqual(yield* store.claimByName(productKey, known!.deviceName), "active")
+      }))
+
+    it.effect("removes and sets tags, also those of callers at the same time, up to their number", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const { device: { deviceId, projectId } } = yield* insertDevice
+        const tags = Effect.map(store.get(projectId, { deviceId }), (found) => Option.getOrThrow(found).device.tags)
+        const change = (set: Readonly<Record<string, string>>, remove: ReadonlyArray<string> | "all" = []) =>
+          store.changeTags(deviceId, { set, remove })
+        assert.deepStrictEqual(yield* change({ a: "1", b: "2", c: "é 漢 😀" }), { a: "1", b: "2", c: "é 漢 😀" })
+        assert.deepStrictEqual(yield* change({ b: "3" }, ["missing", "b", "c"]), { a: "1", b: "3" })
+        assert.deepStrictEqual(yield* tags, { a: "1", b: "3" })
+        const many = Object.fromEntries(Array.from({ length: maxTags }, (_, i) => [`t${i}`, ""]))
+        assert.strictEqual(yield* change(many, ["a"]), "full")
+        assert.deepStrictEqual(yield* tags, { a: "1", b: "3" })
+        assert.deepStrictEqual(yield* change(many, ["a", "b"]), many)
+        assert.deepStrictEqual(yield* change({}, "all"), {})
+        const names = Array.from({ length: 10 }, (_, i) => `n${i}`)
+        yield* Effect.forEach(names, (name) => change({ [name]: name }), { concurrency: "unbounded" })
+        assert.deepStrictEqual(yield* tags, Object.fromEntries(names.map((name) => [name, name])))
+        const missing = DeviceId.make("missing")
+        assert.strictEqual(yield* store.changeTags(missing, { set: {}, remove: [] }), "no-device")
       }))
 
     it.effect("removes a device with its shadow", () =>

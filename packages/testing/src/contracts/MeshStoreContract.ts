@@ -35,7 +35,9 @@ const insertNetwork = Effect.fnUntraced(function*(owner: Pick<Product, "projectI
   const store = yield* MeshStore
   const draft = newNetwork(owner)
   assert.isTrue(yield* store.insert(draft))
-  return Option.getOrThrow(yield* store.get(draft.projectId, draft.networkKey))
+  const network = Option.getOrThrow(yield* store.get(draft.projectId, draft.networkKey))
+  assert.deepStrictEqual(network, { ...draft, networkId: network.networkId })
+  return network
 })
 
 const prepare = Effect.fnUntraced(function*(count: number) {

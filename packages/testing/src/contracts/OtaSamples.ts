@@ -4,6 +4,7 @@
 import {
   type Device,
   type Firmware,
+  type NewFirmware,
   type NewTask,
   OtaStore,
   type OtaTask,
@@ -20,7 +21,7 @@ import { epoch, insertDevices, insertProduct, newDevice } from "./Samples.ts"
 
 export const insertFirmware = Effect.fnUntraced(
   function*({ productKey, projectId }: Product, fields: Partial<Firmware> = {}) {
-    const stored = yield* (yield* OtaStore).insertFirmware({
+    const draft: NewFirmware = {
       projectId,
       productKey,
       name: "Thermostat",
@@ -37,9 +38,12 @@ export const insertFirmware = Effect.fnUntraced(
       createdAt: epoch,
       updatedAt: epoch,
       ...fields
-    })
+    }
+    const stored = yield* (yield* OtaStore).insertFirmware(draft)
     assert.isObject(stored)
-    return stored as Firmware
+    const firmware = stored as Firmware
+    assert.deepStrictEqual(firmware, { ...draft, firmwareId: firmware.firmwareId })
+    return firmware
   }
 )
 

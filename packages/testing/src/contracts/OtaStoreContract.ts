@@ -31,7 +31,16 @@ import {
   rollout,
   upgradeTask
 } from "./OtaSamples.ts"
-import { assertPages, epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
+import {
+  assertPages,
+  epoch,
+  insertDevices,
+  insertProduct,
+  insertProject,
+  newDevice,
+  newProduct,
+  unique
+} from "./Samples.ts"
 
 const Event = Schema.Union([
   Schema.TaggedStruct("HandedOut", {}),
@@ -82,6 +91,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         assert.deepStrictEqual(yield* listed({ name: "0% f" }), [other.firmwareId])
         assert.deepStrictEqual(yield* listed({ name: "%" }), [other.firmwareId])
+        const sibling = yield* (yield* ProductStore).insert(newProduct(projectId))
+        yield* insertFirmware(sibling)
+        assert.deepStrictEqual(yield* listed({ productKey: product.productKey }), [other.firmwareId, firmwareId])
         assert.strictEqual(yield* store.removeFirmware(stranger, firmwareId), "not-found")
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "removed")
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "not-found")
@@ -467,6 +479,31 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.firmware(projectId, firmwareId)))
         assert.isTrue(Option.isNone(yield* store.task(projectId, task.taskId)))
         assert.deepStrictEqual(yield* store.listFirmwares(projectId, { productKey }, all), { items: [], total: 0 })
+      }))
+
+    it.effect("keeps what a task says", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { firmware } = yield* prepare(1)
+        const draft = newTask(firmware, {
+          isDynamic: true,
+          timeout: 61,
+          needAppConfirm: true,
+          isAppConfirmed: true,
+          downloadProtocol: "mqtt",
+          maximumPerMinute: 59,
+          retryCount: 2,
+          retryInterval: 601,
+          abortThresholdPercent: 30,
+          abortMinExecuted: 4,
+          stages: [10, 50],
+          stageSuccessPercent: 90,
+          createdAt: epoch + 1,
+          updatedAt: epoch + 1
+        })
+        const { task } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+        assert.deepInclude(task, draft)
+        assert.deepStrictEqual(yield* store.task(firmware.projectId, task.taskId), Option.some(task))
       }))
 
     it.effect("of verify tasks that want a device at once, all but one hear that it is busy", () =>

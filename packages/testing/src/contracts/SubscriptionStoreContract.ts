@@ -50,6 +50,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           ...newSubscription(id, { name: "One", filter }),
           subscriptionId: one.subscriptionId
         })
+        assert.deepStrictEqual(two.webhook, { url: "https://example.com/hook" })
         assert.deepStrictEqual(
           yield* store.get(id, two.subscriptionId),
           Option.some({ subscription: two, progress: beginAt("7") })
