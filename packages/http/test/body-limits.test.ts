@@ -1,9 +1,12 @@
+import { ManagementApi } from "@device-cloud/http"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import {
   call,
   createDevice,
   createProduct,
   type DeviceTriple,
+  ownerKey,
+  productBody,
   signedQuery,
   testApi,
   uplink
@@ -90,5 +93,54 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the size of 
         return await response.json() as { readonly code: number }
       })
       assert.strictEqual(body.code, 41_300)
+    }))
+
+  it.effect("holds for requests of `fetch`, of which no more is read", () =>
+    Effect.gen(function*() {
+      const handle = yield* ManagementApi.fetchHandler({ readiness: {} })
+      const post = Effect.fnUntraced(
+        function*(path: string, body: string | ReadableStream<Uint8Array>, headers: Readonly<Record<string, string>>) {
+          const request = new Request(`http://localhost${path}`, {
+            method: "POST",
+            headers: { "content-type": "application/json", authorization: `Bearer ${ownerKey}`, ...headers },
+            body,
+            duplex: "half"
+          })
+          const response = yield* Effect.promise(() => handle(request, { address: "192.0.2.1" }))
+          return ((yield* Effect.promise(() => response.json())) as { readonly code: number }).code
+        }
+      )
+      /** A body of 4 MiB. */
+      const large = () => {
+        let bytes = 0
+        const stream = new ReadableStream<Uint8Array>({
+          pull: (controller) => {
+            if (bytes === 4096 * 1024) return controller.close()
+            bytes += 1024
+            controller.enqueue(new Uint8Array(1024).fill(0x20))
+          }
+        }, { highWaterMark: 0 })
+        return { stream, read: () => bytes }
+      }
+      const query = new URLSearchParams(
+        yield* signedQuery(yield* newDevice((yield* createProduct()).product_key), "PostProperty")
+      ).toString()
+      for (
+        const [path, limit] of [
+          ["/openapi/v1/auth/register/device", 16],
+          ["/openapi/v1/browser-sessions", 16],
+          [`/openapi/v1/thing-uplink?${query}`, 256],
+          ["/openapi/v1/products", 2048]
+        ] as const
+      ) {
+        const { read, stream } = large()
+        assert.strictEqual(yield* post(path, stream, { "x-csrf-protection": "1" }), 41_300, path)
+        assert.strictEqual(read(), (limit + 1) * 1024, path)
+      }
+      const product = JSON.stringify({ ...productBody, name: "Fetched" })
+      const pieces = new Blob([product.slice(0, 9), product.slice(9)]).stream()
+      const once = { "idempotency-key": "once" }
+      assert.strictEqual(yield* post("/openapi/v1/products", pieces, once), 0)
+      assert.strictEqual(yield* post("/openapi/v1/products", product, once), 0)
     }))
 })

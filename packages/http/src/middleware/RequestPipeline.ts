@@ -9,6 +9,7 @@ import * as BodyLimits from "./BodyLimits.ts"
 import { makeWithOrigin } from "./ClientAddress.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
 import * as ErrorEnvelope from "./ErrorEnvelope.ts"
+import * as FetchedBodies from "./FetchedBodies.ts"
 import { withLiteralPath, withoutEmptyParameters } from "./LiteralPath.ts"
 import { limitAddress, RateLimits } from "./RateLimits.ts"
 import * as RequestDeadline from "./RequestDeadline.ts"
@@ -42,7 +43,9 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
     Effect.withFiber((fiber) => {
       const sent = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-      const request = withOrigin(withoutEmptyParameters(withLiteralPath(sent)), fiber.context as Context.Context<never>)
+      const request = FetchedBodies.limit(
+        withOrigin(withoutEmptyParameters(withLiteralPath(sent)), fiber.context as Context.Context<never>)
+      )
       const requestId = requestIdOf(request)
       const startedAt = clock.currentTimeMillisUnsafe()
       const route = routes.routeOf(request)
