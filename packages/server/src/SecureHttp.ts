@@ -55,12 +55,16 @@ export const listen = Effect.fnUntraced(function*(http: Server, options: Options
   yield* Effect.acquireRelease(
     Effect.callback<void, InvalidConfig>((resume) => {
       door.once("error", (cause) => resume(Effect.fail(invalid("HTTP_HOST, HTTPS_PORT", cause))))
-      door.listen({ host, port }, () => resume(Effect.void))
+      door.listen({ host, port }, () => {
+        // Node.js looks after the times of requests from then on.
+        server.emit("listening")
+        resume(Effect.void)
+      })
     }),
     () =>
       Effect.sync(() => {
         door.close()
-        server.closeIdleConnections()
+        server.close()
       })
   )
   if (renewals !== undefined) yield* Effect.forkScoped(renew(server, Stream.map(renewals, secure)))

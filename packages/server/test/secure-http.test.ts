@@ -98,3 +98,22 @@ it.live("clients that come at once are all answered over HTTPS, also beside thos
     assert.lengthOf(answers.filter((answer) => answer.includes("<answer>")), 60)
     assert.isTrue(halves.every(({ destroyed }) => !destroyed))
   }))
+
+it.live("a client that does not send the whole head of its request in time is refused over HTTPS", () =>
+  Effect.gen(function*() {
+    const http = createServer().on("clientError", ({ code }: NodeJS.ErrnoException, socket) => socket.end(code))
+    const url = yield* SecureHttp.listen(http, {
+      ...yield* makeCertificate,
+      host: "127.0.0.1",
+      port: 0,
+      clientCertificates: false,
+      connections: 100,
+      server: { headersTimeout: 100, connectionsCheckingInterval: 10 }
+    })
+    const socket = yield* shakeHands(Number(new URL(url).port))
+    const answer = Effect.callback<string>((resume) => {
+      socket!.once("data", (chunk) => resume(Effect.succeed(String(chunk))))
+      socket!.write("GET / HTTP/1.1\r\nhost: ")
+    })
+    assert.strictEqual(yield* answer, "ERR_HTTP_REQUEST_TIMEOUT")
+  }))
