@@ -100,6 +100,8 @@ const securityLines = "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\
 const refuse = (socket: Duplex, status: string, headers = ""): void => {
   // Nobody may be left to read it.
   socket.on("error", () => {})
+  // The client may never end its side.
+  socket.once("finish", () => socket.destroy())
   socket.end(`HTTP/1.1 ${status}\r\n${headers}${securityLines}Content-Length: 0\r\nConnection: close\r\n\r\n`)
 }
 

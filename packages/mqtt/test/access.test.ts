@@ -16,7 +16,7 @@ import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Queue, Result } from "effect"
 import { createServer, type IncomingMessage, request } from "node:http"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, connect } from "node:net"
 import { WebSocket } from "ws"
 import { storages } from "../../../vitest.storages.ts"
 
@@ -217,6 +217,23 @@ for (const [name, storage] of storages) {
             "content-security-policy": "default-src 'none'; frame-ancestors 'none'"
           })
         }
+      }))
+
+    it.effect("the connection of an upgrade that is refused ends, also if the client does not end it", () =>
+      Effect.gen(function*() {
+        const { webSocket } = yield* MqttTestServer
+        const { hostname, port } = new URL(webSocket.url)
+        yield* Effect.callback<void>((resume) => {
+          const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
+          socket.write("GET /other HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+          // Only what is sent shows that nobody is there any more.
+          const sending = setInterval(() => socket.write("x"), 10)
+          socket.resume().on("error", () => {})
+          socket.once("close", () => {
+            clearInterval(sending)
+            resume(Effect.void)
+          })
+        })
       }))
 
     it.effect("bytes travel both ways on topics of the application, and wait for a device that is away", () =>

@@ -89,8 +89,10 @@ const lingerMillis = 2000
 const responseTo = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
   NodeHttpServerRequest.toServerResponse(request) as ServerResponse
 
-/** Ends the connection of a client that has its response and does not complete its request. */
-const endUnfinished = (source: IncomingMessage, response: ServerResponse): void => {
+/** Ends the connection of a client that has its response and does not complete its request, or has offered a WebSocket. */
+const endUnfinished = (source: IncomingMessage & { readonly upgrade?: boolean }, response: ServerResponse): void => {
+  // Nothing reads from such a connection any more, and so nothing would tell that the client has gone.
+  if (source.upgrade) return void response.once("finish", () => source.socket.destroySoon())
   if (source.complete) return
   const { "content-length": length, "transfer-encoding": encoding } = source.headers
   if (encoding === undefined && (length === undefined || length === "0")) return

@@ -227,6 +227,21 @@ it.live("a connection ends whose client has its response and does not complete i
     })
   }))
 
+it.live("a connection ends that has offered a WebSocket and got a response, also if the client does not end it", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(() => Effect.succeed("<answer>"))
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true })
+    socket.write("GET / HTTP/1.1\r\nhost: h\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n")
+    assert.include(yield* answersOf(socket, 1), "<answer>")
+    yield* Effect.callback<void>((resume) => {
+      // Only what is sent shows that nobody is there any more.
+      const sending = setInterval(() => socket.write("x"), 10)
+      socket.on("error", () => {})
+      socket.once("close", () => resume(Effect.void))
+      return Effect.sync(() => clearInterval(sending))
+    }).pipe(Effect.ensuring(Effect.sync(() => socket.destroy())))
+  }))
+
 /** Resolves when the server has ended the connection. */
 const ended = (socket: Socket) =>
   Effect.callback<void>((resume) => {

@@ -34,6 +34,8 @@ export const answerUnservedRequests = (server: Server, { watch }: Pick<Draining[
     if (error.code === "ECONNRESET" || !socket.writable) return
     const { code, message, status } = unparsed[error.code ?? ""] ?? malformed
     const body = JSON.stringify({ code, message })
+    // The client may never end its side.
+    socket.once("finish", () => socket.destroy())
     socket.end(
       `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
         `X-Request-Id: ${newRequestId()}\r\n${securityLines}Connection: close\r\n\r\n${body}`

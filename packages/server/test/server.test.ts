@@ -255,9 +255,16 @@ live(
     const exchange = (text: string) =>
       Effect.callback<string>((resume) => {
         let answer = ""
-        const socket = connectTcp(Number(port), "127.0.0.1", () => socket.write(text))
-        socket.on("data", (bytes) => answer += bytes)
+        const socket = connectTcp({ port: Number(port), host: "127.0.0.1", allowHalfOpen: true }, () =>
+          socket.write(text))
+        socket.on("data", (bytes) =>
+          answer += bytes)
         socket.on("error", () => {})
+        socket.once("end", () => {
+          // Only what is sent shows that the server is not there any more.
+          const sending = setInterval(() => socket.write("x"), 10)
+          socket.once("close", () => clearInterval(sending))
+        })
         socket.once("close", () => resume(Effect.succeed(answer)))
       })
     for (
