@@ -20,6 +20,8 @@ export const respond = async (
   // The header `Host` says which host alone, never a path, so that no route is reached that is not mounted.
   const address = new URL(`http://localhost${url}`)
   address.host = request.headers.host ?? ""
+  // Neither does `/openapi/../metrics` reach one.
+  if (address.pathname.split("/")[1] !== url.split("/")[1]) return void response.writeHead(404).end()
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(request.headersDistinct)) {
     for (const value of values) headers.append(name, value)
@@ -34,6 +36,8 @@ export const respond = async (
     // Limits count by address. Behind a proxy, pass on the address that the proxy has seen.
     { address: request.socket.remoteAddress ?? "unknown" }
   )
+  // No other request can come behind a body that nobody reads.
+  if (!request.complete) response.setHeader("Connection", "close")
   response.writeHead(reply.status, Object.fromEntries(reply.headers))
   if (reply.body === null) return void response.end()
   try {

@@ -1,4 +1,4 @@
-import { request } from "node:http"
+import { Agent, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, expect, test } from "vitest"
 import { start } from "../src/cloud.ts"
@@ -6,9 +6,9 @@ import * as Express from "../src/express.ts"
 import * as Fastify from "../src/fastify.ts"
 
 /** Asks for the products, and returns the status and the body. */
-const ask = (address: AddressInfo, method: string, host: string) =>
+const ask = (address: AddressInfo, method: string, host: string, path = "/openapi/v1/products") =>
   new Promise<readonly [status: number | undefined, body: string]>((resolve, reject) => {
-    request({ host: address.address, port: address.port, method, path: "/openapi/v1/products", headers: { host } })
+    request({ host: address.address, port: address.port, method, path, headers: { host } })
       .on("response", async (response) => {
         let body = ""
         for await (const chunk of response) body += String(chunk)
@@ -31,6 +31,33 @@ test("a request reaches what is mounted alone, and gets a response, whatever its
       assert.strictEqual(JSON.parse(body).code, 40100, host)
     }
     assert.strictEqual((await ask(address, "TRACE", "localhost"))[0], 405)
+    for (const path of ["/openapi/../metrics", "/openapi/%2E%2e/metrics", "/openapi/..\\metrics"]) {
+      assert.strictEqual((await ask(address, "GET", "localhost", path))[0], 404, path)
+    }
+    server.closeAllConnections()
+  }
+  express.close()
+  await fastify.close()
+})
+
+test("a client whose body is not read gets its response, and can send the next request", async () => {
+  await using cloud = await start()
+  const handle = await cloud.fetchHandler()
+  const express = await Express.serve(handle)
+  const fastify = await Fastify.serve(handle)
+  for (const server of [express, fastify.server]) {
+    const { address, port } = server.address() as AddressInfo
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (let i = 0; i < 2; i++) {
+      const status = await new Promise((resolve, reject) => {
+        request({ host: address, port, agent, method: "POST", path: "/openapi/v1/products" })
+          .on("response", (response) => response.resume().on("end", () => resolve(response.statusCode)))
+          .on("error", reject)
+          .end("x".repeat(300_000))
+      })
+      assert.strictEqual(status, 401)
+    }
+    agent.destroy()
     server.closeAllConnections()
   }
   express.close()
