@@ -13,6 +13,9 @@ import type { Socket } from "node:net"
 
 type Handle = (source: IncomingMessage, response: ServerResponse) => void
 
+/** How requests come, the other one with `Expect: 100-continue`. */
+const events = ["request", "checkContinue"] as const
+
 /** New connections that are read before others are looked at: each may send 64 KiB at once. */
 const connectionsAtOnce = 16
 
@@ -58,18 +61,20 @@ export class RequestTurns {
   /** Lets the requests wait that `serve` listens for. */
   takenOn<R>(server: EventEmitter, serve: Effect.Effect<void, never, R>): Effect.Effect<void, never, R | Scope.Scope> {
     return Effect.suspend(() => {
-      const before = new Set(server.listeners("request"))
+      const before = events.map((event) => new Set(server.listeners(event)))
       return Effect.andThen(
         serve,
-        Effect.suspend(() => {
-          const added = server.listeners("request").filter((listener) => !before.has(listener)) as Array<Handle>
-          return Effect.forEach(added, (handle) => this.#delay(server, handle), { discard: true })
-        })
+        Effect.suspend(() =>
+          Effect.forEach(events, (event, i) => {
+            const added = server.listeners(event).filter((listener) => !before[i]!.has(listener)) as Array<Handle>
+            return Effect.forEach(added, (handle) => this.#delay(server, event, handle), { discard: true })
+          }, { discard: true })
+        )
       )
     })
   }
 
-  #delay(server: EventEmitter, handle: Handle): Effect.Effect<void, never, Scope.Scope> {
+  #delay(server: EventEmitter, event: string, handle: Handle): Effect.Effect<void, never, Scope.Scope> {
     const inTurn: Handle = (source, response) => {
       if (this.mayRun()) return handle(source, response)
       this.wait(source, () => {
@@ -78,8 +83,8 @@ export class RequestTurns {
       })
     }
     return Effect.asVoid(Effect.acquireRelease(
-      Effect.sync(() => server.off("request", handle).on("request", inTurn)),
-      () => Effect.sync(() => server.off("request", inTurn))
+      Effect.sync(() => server.off(event, handle).on(event, inTurn)),
+      () => Effect.sync(() => server.off(event, inTurn))
     ))
   }
 }
