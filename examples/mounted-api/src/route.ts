@@ -1,13 +1,19 @@
 /**
  * The API as a route of a framework whose routes are functions by method, as in
- * Next.js: `app/openapi/[...path]/route.ts` has this and nothing else.
+ * Next.js: `app/openapi/[...path]/route.ts` and `app/objects/[...path]/route.ts`
+ * have this and nothing else.
  */
-import { start } from "./cloud.ts"
+import { type ApiHandler, start } from "./cloud.ts"
 
-// One cloud for all requests of the process.
-const handler = start().then((cloud) => cloud.fetchHandler())
+// One cloud for all requests of the process: Next.js evaluates a module once for each
+// route, and `next dev` again after a change.
+const shared = globalThis as typeof globalThis & { deviceCloudApi?: Promise<ApiHandler> }
+const handler = shared.deviceCloudApi ??= start().then((cloud) => cloud.fetchHandler())
 
-const handle = async (request: Request): Promise<Response> =>
-  (await handler)(request, { address: request.headers.get("x-forwarded-for") ?? "unknown" })
+/** What the proxy in front has seen. What stands before it is only what the client says. */
+const addressOf = ({ headers }: Request): string =>
+  headers.get("x-forwarded-for")?.split(",").at(-1)?.trim() ?? "unknown"
+
+const handle = async (request: Request): Promise<Response> => (await handler)(request, { address: addressOf(request) })
 
 export { handle as DELETE, handle as GET, handle as POST, handle as PUT }

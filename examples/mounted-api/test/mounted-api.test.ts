@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http"
 import type { AddressInfo } from "node:net"
-import { assert, expect, test } from "vitest"
+import { assert, expect, test, vi } from "vitest"
 import { start } from "../src/cloud.ts"
 import * as Express from "../src/express.ts"
 import * as Fastify from "../src/fastify.ts"
@@ -62,6 +62,27 @@ test("a client whose body is not read gets its response, and can send the next r
   }
   express.close()
   await fastify.close()
+})
+
+test("routes by method have one cloud however often they are loaded, and count by what the proxy has seen", async () => {
+  const codes = new Set<number>()
+  for (let i = 0; i < 51; i++) {
+    if (i === 25) vi.resetModules()
+    const { POST } = await import("../src/route.ts")
+    const response = await POST(
+      new Request("http://localhost/openapi/v1/browser-sessions", {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "x-csrf-protection": "1",
+          "x-forwarded-for": `203.0.113.${i}, 192.0.2.1`
+        },
+        body: JSON.stringify({ access_key: "wrong" })
+      })
+    )
+    codes.add(((await response.json()) as { readonly code: number }).code)
+  }
+  assert.deepStrictEqual([...codes], [40100, 42900])
 })
 
 test("a request that comes when the cloud is closed ends", async () => {
