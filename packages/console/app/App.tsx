@@ -1,7 +1,8 @@
 /**
  * The pages of the console and their addresses.
  */
-import { lazy, LocationProvider, Route, Router } from "preact-iso"
+import type { ComponentType } from "preact"
+import { lazy, LocationProvider, Route, Router, useLocation } from "preact-iso"
 import { useEffect, useState } from "preact/hooks"
 import type { ApiError } from "./api/ApiError.ts"
 import { readAgain } from "./api/live.ts"
@@ -9,34 +10,39 @@ import { followWindows, hasEnded, loadSession, session } from "./api/session.ts"
 import { asApiError } from "./api/useQuery.ts"
 import { Frame } from "./Frame.tsx"
 import { NotFound } from "./NotFound.tsx"
+import { NotLoaded } from "./NotLoaded.tsx"
 import { Questions } from "./parts/Dialog.tsx"
 import { Failure } from "./parts/Shown.tsx"
 import { Toasts } from "./parts/toasts.tsx"
 import { SignIn, SignInAgain } from "./SignIn.tsx"
 import { useTexts } from "./text/text.ts"
 
-const Overview = lazy(() => import("./pages/overview/Overview.tsx"))
-const Products = lazy(() => import("./pages/products/Products.tsx"))
-const Product = lazy(() => import("./pages/products/Product.tsx"))
-const Devices = lazy(() => import("./pages/devices/Devices.tsx"))
-const Connect = lazy(() => import("./pages/devices/Connect.tsx"))
-const Device = lazy(() => import("./pages/device/Device.tsx"))
-const Firmware = lazy(() => import("./pages/firmware/Firmware.tsx"))
-const FirmwareVersion = lazy(() => import("./pages/firmware/FirmwareVersion.tsx"))
-const Campaign = lazy(() => import("./pages/firmware/Campaign.tsx"))
-const Jobs = lazy(() => import("./pages/jobs/Jobs.tsx"))
-const Job = lazy(() => import("./pages/jobs/Job.tsx"))
-const Scenes = lazy(() => import("./pages/scenes/Scenes.tsx"))
-const Scene = lazy(() => import("./pages/scenes/Scene.tsx"))
-const Gateways = lazy(() => import("./pages/gateways/Gateways.tsx"))
-const MeshNetworks = lazy(() => import("./pages/mesh/MeshNetworks.tsx"))
-const MeshNetwork = lazy(() => import("./pages/mesh/MeshNetwork.tsx"))
-const Events = lazy(() => import("./pages/events/Events.tsx"))
-const Subscriptions = lazy(() => import("./pages/subscriptions/Subscriptions.tsx"))
-const Subscription = lazy(() => import("./pages/subscriptions/Subscription.tsx"))
-const AccessKeys = lazy(() => import("./pages/keys/AccessKeys.tsx"))
-const Projects = lazy(() => import("./pages/projects/Projects.tsx"))
-const AuditLog = lazy(() => import("./pages/audit/AuditLog.tsx"))
+/** A page that is loaded when somebody opens it. `lazy` keeps what comes of it, also a failure. */
+const page = (load: () => Promise<{ readonly default: ComponentType }>) =>
+  lazy(() => load().catch(() => ({ default: NotLoaded })))
+
+const Overview = page(() => import("./pages/overview/Overview.tsx"))
+const Products = page(() => import("./pages/products/Products.tsx"))
+const Product = page(() => import("./pages/products/Product.tsx"))
+const Devices = page(() => import("./pages/devices/Devices.tsx"))
+const Connect = page(() => import("./pages/devices/Connect.tsx"))
+const Device = page(() => import("./pages/device/Device.tsx"))
+const Firmware = page(() => import("./pages/firmware/Firmware.tsx"))
+const FirmwareVersion = page(() => import("./pages/firmware/FirmwareVersion.tsx"))
+const Campaign = page(() => import("./pages/firmware/Campaign.tsx"))
+const Jobs = page(() => import("./pages/jobs/Jobs.tsx"))
+const Job = page(() => import("./pages/jobs/Job.tsx"))
+const Scenes = page(() => import("./pages/scenes/Scenes.tsx"))
+const Scene = page(() => import("./pages/scenes/Scene.tsx"))
+const Gateways = page(() => import("./pages/gateways/Gateways.tsx"))
+const MeshNetworks = page(() => import("./pages/mesh/MeshNetworks.tsx"))
+const MeshNetwork = page(() => import("./pages/mesh/MeshNetwork.tsx"))
+const Events = page(() => import("./pages/events/Events.tsx"))
+const Subscriptions = page(() => import("./pages/subscriptions/Subscriptions.tsx"))
+const Subscription = page(() => import("./pages/subscriptions/Subscription.tsx"))
+const AccessKeys = page(() => import("./pages/keys/AccessKeys.tsx"))
+const Projects = page(() => import("./pages/projects/Projects.tsx"))
+const AuditLog = page(() => import("./pages/audit/AuditLog.tsx"))
 
 export const App = () => (
   <LocationProvider scope="/console">
@@ -49,6 +55,7 @@ export const App = () => (
 
 const SignedIn = () => {
   const { common } = useTexts()
+  const { path } = useLocation()
   const [error, setError] = useState<ApiError>()
   const [isBusy, setBusy] = useState(false)
   const load = () => {
@@ -64,6 +71,7 @@ const SignedIn = () => {
     return <main class="sign-in"><p class="loading" role="status">{common.loading}</p></main>
   }
   if (session.value === null) return <main class="sign-in"><SignIn /></main>
+  if (!isEncoded(path)) return <Frame isBusy={false}><NotFound /></Frame>
   // Another key may be of another project: nothing of the one before stays.
   return (
     <Frame key={session.value.key_id} isBusy={isBusy}>
@@ -94,4 +102,14 @@ const SignedIn = () => {
       </Router>
     </Frame>
   )
+}
+
+/** Whether a path can be decoded: the router does not take `/console/devices/%ZZ`. */
+const isEncoded = (path: string): boolean => {
+  try {
+    // The build leaves out a call whose result nobody uses.
+    return decodeURIComponent(path) !== ""
+  } catch {
+    return false
+  }
 }

@@ -3,7 +3,7 @@
  */
 import { type Pages, PreparedFile, securityHeaders } from "@device-cloud/http"
 import { Effect } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { readdir, readFile } from "node:fs/promises"
 import { extname, join, relative, sep } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -69,7 +69,24 @@ export const layer = (directory: URL): Pages["layer"] =>
     })
     // Of `/console` itself, too.
     yield* router.add("GET", `${path}/*`, respond)
+    // The router finds no route for a path that it cannot decode.
+    yield* router.addGlobalMiddleware((app) =>
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => isBroken(request) ? index : app)
+    )
   }))
+
+/** Whether a request asks for a page at a path whose escapes are none, such as `/console/devices/%ZZ`. */
+const isBroken = ({ method, url }: HttpServerRequest.HttpServerRequest): boolean =>
+  (method === "GET" || method === "HEAD") && url.startsWith(`${path}/`) && !isEncoded(url.split("?", 1)[0]!)
+
+const isEncoded = (path: string): boolean => {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** The files of a directory by name. Each is read when it is asked for the first time. */
 const prepare = Effect.fnUntraced(function*(root: string) {

@@ -585,6 +585,26 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.deepStrictEqual(sent, [])
     })
 
+    inWindow("an address that names nothing shows a page that says so", async ({ device, page, site }) => {
+      await signIn(page, site)
+      await page.goto(`${site}/console/devices/%ZZ`)
+      await page.getByRole("heading", { name: "There is no such page", level: 1 }).waitFor()
+      await visit(page, site, "/console/devices")
+      await visit(page, site, `${device}/toString`)
+      await page.getByRole("heading", { name: "Identity" }).waitFor()
+      await visit(page, site, `${device}/data?range=toString`)
+      assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
+    })
+
+    inWindow("a page whose files do not come says so, and comes when one tries again", async ({ page, site }) => {
+      await signIn(page, site)
+      await page.route(/\/console\/assets\/Events-/, (route) => route.abort(), { times: 1 })
+      await page.getByRole("link", { name: "Events" }).click()
+      await page.getByRole("heading", { name: "The page could not be loaded", level: 1 }).waitFor()
+      await page.getByRole("button", { name: "Try again" }).click()
+      await page.getByRole("heading", { name: "Events", level: 1 }).waitFor()
+    })
+
     inWindow("a subscription that begins at a time is not created without one", async ({ page, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/subscriptions")

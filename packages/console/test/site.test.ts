@@ -36,7 +36,15 @@ const get = (path: string, headers: Readonly<Record<string, string>> = {}, metho
 layer(testApi(StorageMemory.layer, { pages: pagesOf("site") }), { excludeTestServices: true })("the console", (it) => {
   it.effect("is a page at each of its paths, and `/` leads there", () =>
     Effect.gen(function*() {
-      for (const path of ["console", "console/", "console/products/a1B2?tab=model", "console/%2e%2e/secret.txt"]) {
+      for (
+        const path of [
+          "console",
+          "console/",
+          "console/products/a1B2?tab=model",
+          "console/%2e%2e/secret.txt",
+          "console/devices/%ZZ"
+        ]
+      ) {
         const { headers, status, text } = yield* get(path)
         assert.deepStrictEqual([status, text], [200, files["index.html"]], path)
         assert.deepInclude(headers, { "content-type": "text/html; charset=utf-8", "cache-control": "no-cache" })
@@ -44,6 +52,7 @@ layer(testApi(StorageMemory.layer, { pages: pagesOf("site") }), { excludeTestSer
       const home = yield* get("")
       assert.deepStrictEqual([home.status, home.headers["location"]], [302, "/console"])
       assert.strictEqual((yield* get("consoles")).body.code, 40400)
+      assert.strictEqual((yield* get("openapi/v1/products/%ZZ")).body.code, 40400)
       const { body, headers } = yield* get("console/x", {}, "POST")
       assert.deepStrictEqual([body.code, headers["allow"]], [40500, "HEAD, GET"])
     }))

@@ -121,7 +121,7 @@ const DeviceTabs = (
   const texts = useTexts()
   useDeviceEvents(device, query, onDeleted)
   const model = useModel(device.product_key)
-  const current = tab in tabs ? tab as TabId : "overview"
+  const current = Object.hasOwn(tabs, tab) ? tab as TabId : "overview"
   const Tab: ComponentType<TabProps> = tabs[current]
   return (
     <>

@@ -15,6 +15,8 @@ export const common = {
   tryAgain: "Try again",
   failed: "This could not be loaded",
   code: (code: number) => `Code ${code}`,
+  notLoaded: "The page could not be loaded",
+  notLoadedHint: "The server is away, or has another version of the console.",
   notFound: "There is no such page",
   notFoundHint: "The address may be wrong, or what it names is gone.",
   toOverview: "To the overview",

@@ -16,6 +16,8 @@ export const common: Texts["common"] = {
   tryAgain: "重试",
   failed: "无法加载",
   code: (code) => `代码 ${code}`,
+  notLoaded: "页面无法加载",
+  notLoadedHint: "服务器无法访问，或者控制台的版本已更新。",
   notFound: "页面不存在",
   notFoundHint: "地址可能有误，或者所指的内容已被删除。",
   toOverview: "返回总览",

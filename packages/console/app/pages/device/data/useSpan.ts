@@ -36,6 +36,6 @@ export const useSpan = (): Span => {
   const setRange = (range: Range) => url.set({ range: range === "day" ? "" : range, from: "", to: "" })
   const setOwn = (from: number, to: number) => url.set({ from: Math.round(from), to: Math.round(to) })
   if (isOwn) return { range: undefined, from, to, setRange, setOwn }
-  const range = url.get("range") in ranges ? url.get("range") as Range : "day"
+  const range = Object.hasOwn(ranges, url.get("range")) ? url.get("range") as Range : "day"
   return { range, from: now - ranges[range], to: now, setRange, setOwn }
 }
