@@ -5,26 +5,29 @@ import type { ComponentChildren } from "preact"
 import { useLocation } from "preact-iso"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { connection } from "./api/live.ts"
-import { session, signOut } from "./api/session.ts"
+import { canRead, type Need, session, signOut } from "./api/session.ts"
 import { tellFailure } from "./parts/toasts.tsx"
 import { chooseLanguage, language, type Language, languages, useTexts } from "./text/text.ts"
 import { chooseTheme, type Theme, theme, themes } from "./theme.ts"
 
-const places = [
-  "overview",
-  "products",
-  "devices",
-  "firmware",
-  "jobs",
-  "scenes",
-  "gateways",
-  "mesh",
-  "events",
-  "subscriptions",
-  "keys",
-  "projects",
-  "audit"
-] as const
+/** The pages, and what each needs of the access key. */
+const places = {
+  overview: { reads: "overview", isOfProducts: true },
+  products: { reads: "products", isOfProducts: true },
+  devices: { reads: "devices", isOfProducts: true },
+  firmware: { reads: "ota", isOfProducts: true },
+  jobs: { reads: "jobs", isOfProducts: false },
+  scenes: { reads: "scenes", isOfProducts: false },
+  gateways: { reads: "topology", isOfProducts: false },
+  mesh: { reads: "mesh", isOfProducts: false },
+  events: { reads: "events", isOfProducts: true },
+  subscriptions: { reads: "subscriptions", isOfProducts: false },
+  keys: { reads: "projects", isOfProducts: false, role: "admin" },
+  projects: { reads: "quotas", isOfProducts: false },
+  audit: { reads: "audit", isOfProducts: false, role: "admin" }
+} satisfies Readonly<Record<string, Need>>
+
+const placeIds = Object.keys(places) as ReadonlyArray<keyof typeof places>
 
 /** `isBusy`: the next page is on its way, and the one before is still there. */
 export const Frame = (
@@ -87,7 +90,7 @@ const Navigation = ({ path }: { readonly path: string }) => {
   return (
     <nav aria-label={common.navigation}>
       <ul>
-        {places.map((place) => {
+        {placeIds.filter((place) => canRead(places[place])).map((place) => {
           const isHere = place === "overview" ? current === "" : current === place
           return (
             <li key={place}>

@@ -60,6 +60,9 @@ const lost = (page: Page) => page.getByText(/^The connection to the server is lo
 const twoFrames = (page: Page) =>
   page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
 
+/** Where the navigation leads. */
+const placesOf = (page: Page) => page.getByRole("navigation", { name: "Main" }).getByRole("link").allTextContents()
+
 /** Collects the addresses of what the server refuses from now on because of the access key. */
 const refusals = (page: Page): ReadonlyArray<string> => {
   const refused: Array<string> = []
@@ -138,6 +141,7 @@ describe.runIf(hasBrowser)("the console", () => {
         assert.strictEqual(await page.getByRole("button", { name: /Delete|Disable|Enable|New / }).count(), 0)
         await visit(page, site, "/console/products")
         assert.strictEqual(await page.getByRole("button", { name: "New product" }).count(), 0)
+        assert.notIncludeMembers(await placesOf(page), ["Access keys", "Audit log"])
         await visit(page, site, `${scene}/dry`)
         await page.getByText("This needs the role operator").waitFor()
         assert.strictEqual(await page.getByRole("button", { name: "Try it" }).count(), 0)
@@ -166,6 +170,7 @@ describe.runIf(hasBrowser)("the console", () => {
         await visit(page, site, "/console/firmware")
         await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
         await page.getByText("1.1.0").waitFor()
+        assert.deepStrictEqual(await placesOf(page), ["Overview", "Products", "Devices", "Firmware", "Events"])
         assert.deepStrictEqual(refused, [])
       }
     )
@@ -594,6 +599,22 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.getByRole("heading", { name: "Identity" }).waitFor()
       await visit(page, site, `${device}/data?range=toString`)
       assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
+    })
+
+    inWindow("an access key is limited to products, operations and addresses", async ({ page, product, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/keys")
+      await page.getByRole("button", { name: "New access key" }).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("Name").fill("limited")
+      await dialog.getByLabel("Only these products").fill(product.split("/").at(-1)!)
+      await dialog.getByLabel("Only these operations").fill("devices:read\nhistory:read")
+      await dialog.getByLabel("Only from these addresses").fill("192.0.2.0/24")
+      await dialog.getByRole("button", { name: "Create" }).click()
+      await dialog.getByText("This is the only time").waitFor()
+      await dialog.getByRole("button", { name: "Close" }).click()
+      await page.getByRole("row", { name: /limited/ })
+        .getByText("Only 1 product, 2 groups of operations, from 1 address").waitFor()
     })
 
     inWindow("a page whose files do not come says so, and comes when one tries again", async ({ page, site }) => {

@@ -16,7 +16,7 @@ export interface Session {
   readonly key_name?: string
   readonly role: Role
   /** What the key is limited to. */
-  readonly scopes?: { readonly products?: ReadonlyArray<string> }
+  readonly scopes?: { readonly products?: ReadonlyArray<string>; readonly actions?: ReadonlyArray<string> }
   readonly expires_at: string
 }
 
@@ -38,6 +38,22 @@ export const canOperate = computed(() => may("operator"))
 
 /** The products that the access key is limited to; undefined: it sees all of the project. */
 export const ownProducts = computed(() => session.value?.scopes?.products)
+
+/** What a page needs of an access key. */
+export interface Need {
+  /** The group of the API that it reads, by the name that scopes have for it. */
+  readonly reads: string
+  /** Whether a key that is limited to products may read it. */
+  readonly isOfProducts: boolean
+  readonly role?: Role
+}
+
+/** Whether the one who is signed in may read what a page shows. */
+export const canRead = ({ isOfProducts, reads, role = "viewer" }: Need): boolean => {
+  const { actions, products } = session.value?.scopes ?? {}
+  return may(role) && (products === undefined || isOfProducts) &&
+    (actions === undefined || actions.includes(`${reads}:read`))
+}
 
 /** The other windows of the browser: they have the same cookie. */
 const windows = new BroadcastChannel("device-cloud-session")

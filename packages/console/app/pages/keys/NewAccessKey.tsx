@@ -5,6 +5,7 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { may } from "../../api/session.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
+import { ListField, listOf } from "../../parts/Fields.tsx"
 import { Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { Snippet } from "../../parts/Small.tsx"
 import { useTexts } from "../../text/text.ts"
@@ -20,6 +21,7 @@ export const NewAccessKey = (
   const [name, setName] = useState("")
   const [role, setRole] = useState<GivenRole>("viewer")
   const [expires, setExpires] = useState("")
+  const [limits, setLimits] = useState({ products: "", actions: "", addresses: "" })
   const [created, setCreated] = useState<string>()
   return (
     <Dialog title={keys.create} onClose={onClose}>
@@ -30,7 +32,9 @@ export const NewAccessKey = (
             onCancel={onClose}
             onSubmit={async () => {
               const expires_at = expires === "" ? {} : { expires_at: new Date(expires).toISOString() }
-              const { key } = await api.projects.createAccessKey({ payload: { name, role, ...expires_at } })
+              const { key } = await api.projects.createAccessKey({
+                payload: { name, role, ...expires_at, ...limitsOf(limits) }
+              })
               setCreated(key)
               onCreated()
             }}
@@ -44,6 +48,17 @@ export const NewAccessKey = (
               options={roles.filter(may).map((role) => [role, common.roles[role]] as const)}
               onChange={setRole}
             />
+            {(["products", "actions", "addresses"] as const).map((limit) => (
+              <ListField
+                key={limit}
+                label={keys.limits[limit]}
+                path={limit === "addresses" ? limit : `scopes.${limit}`}
+                hint={keys.limitHints[limit]}
+                rows={2}
+                value={limits[limit]}
+                onInput={(text) => setLimits({ ...limits, [limit]: text })}
+              />
+            ))}
             <TextField
               label={keys.expires}
               path="expires_at"
@@ -62,4 +77,10 @@ export const NewAccessKey = (
         )}
     </Dialog>
   )
+}
+
+/** What the texts of the form limit a key to. An empty one limits nothing. */
+const limitsOf = ({ actions, addresses, products }: Readonly<Record<"actions" | "addresses" | "products", string>>) => {
+  const given = (name: string, text: string) => listOf(text).length === 0 ? {} : { [name]: listOf(text) }
+  return { scopes: { ...given("products", products), ...given("actions", actions) }, ...given("addresses", addresses) }
 }

@@ -12,6 +12,12 @@ export const keys = {
   },
   expires: "Ends",
   expiresHint: "Without a date, it ends with the key with which you are signed in.",
+  limits: { products: "Only these products", actions: "Only these operations", addresses: "Only from these addresses" },
+  limitHints: {
+    products: "Product keys, one on each line",
+    actions: "For example devices:read or history:write, one on each line",
+    addresses: "Addresses or networks, for example 192.0.2.0/24, one on each line"
+  },
   lastUsed: "Last used",
   yours: "this session",
   only: (products: number, actions: number, addresses: number) =>

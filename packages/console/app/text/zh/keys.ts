@@ -13,6 +13,12 @@ export const keys: Texts["keys"] = {
   },
   expires: "到期时间",
   expiresHint: "不填写时，与当前登录所用的密钥同时到期。",
+  limits: { products: "仅限这些产品", actions: "仅限这些操作", addresses: "仅限这些来源地址" },
+  limitHints: {
+    products: "每行一个产品密钥（ProductKey）",
+    actions: "例如 devices:read 或 history:write，每行一个",
+    addresses: "地址或网段，例如 192.0.2.0/24，每行一个"
+  },
   lastUsed: "最近使用",
   yours: "当前会话",
   only: (products, actions, addresses) =>
