@@ -28,8 +28,12 @@ export const SignInAgain = () => {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const element = dialog.current!
+    const before = document.activeElement
     element.showModal()
-    return () => element.close()
+    return () => {
+      element.close()
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
   }, [])
   return (
     // A browser closes a dialog at the second Escape whatever the page says.

@@ -63,6 +63,22 @@ const twoFrames = (page: Page) =>
 /** Where the navigation leads. */
 const placesOf = (page: Page) => page.getByRole("navigation", { name: "Main" }).getByRole("link").allTextContents()
 
+/** Holds requests up until `release` says what becomes of them. */
+const holdUp = async (page: Page, url: RegExp, method: string) => {
+  const fits = (request: { readonly url: () => string; readonly method: () => string }) =>
+    url.test(request.url()) && request.method() === method
+  const arrived = page.waitForRequest(fits)
+  let count = 0
+  let release: (end: "continue" | "abort") => void
+  const end = new Promise<"continue" | "abort">((resolve) => release = resolve)
+  await page.route(url, async (route) => {
+    if (!fits(route.request())) return route.fallback()
+    count++
+    return route[await end]()
+  })
+  return { arrived, count: () => count, release: release! }
+}
+
 /** Collects the addresses of what the server refuses from now on because of the access key. */
 const refusals = (page: Page): ReadonlyArray<string> => {
   const refused: Array<string> = []
@@ -601,6 +617,91 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
     })
 
+    inWindow("a scene that one writes on while it is saved is not saved", async ({ page, scene, site }) => {
+      await signIn(page, site)
+      await visit(page, site, scene)
+      const saving = await holdUp(page, /\/rule-engine\/scenes\/\w+$/, "PUT")
+      const description = page.getByLabel("Description")
+      await description.fill("For the hall")
+      await page.getByRole("button", { name: "Save", exact: true }).click()
+      await saving.arrived
+      await description.fill("For the hall and the stairs")
+      saving.release("continue")
+      await page.getByText("The scene is saved").waitFor()
+      await page.getByRole("link", { name: "Executions" }).click()
+      await page.getByRole("dialog", { name: "Leave without saving?" }).waitFor()
+    })
+
+    inWindow("a model is saved once, however often one clicks", async ({ page, product, site }) => {
+      await signIn(page, site)
+      await visit(page, site, `${product}/model`)
+      const source = page.getByLabel("The model as JSON")
+      const model = JSON.parse(await source.inputValue())
+      model.properties[0].name = "Warmth"
+      await source.fill(JSON.stringify(model))
+      const saving = await holdUp(page, /\/thing-model$/, "POST")
+      const save = page.getByRole("button", { name: "Save the model" })
+      await save.click()
+      await saving.arrived
+      await save.dispatchEvent("click")
+      await twoFrames(page)
+      saving.release("continue")
+      await page.getByText(/^Saved as version/).waitFor()
+      assert.strictEqual(saving.count(), 1)
+    })
+
+    inWindow("who closes the dialog breaks off the upload, and gets no firmware", async ({ page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/firmware")
+      await page.getByRole("button", { name: "New firmware" }).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("Product").selectOption({ label: "Thermostat" })
+      await dialog.locator("input[type=file]").setInputFiles({
+        name: "firmware.bin",
+        mimeType: "application/octet-stream",
+        buffer: Buffer.from("too early")
+      })
+      await dialog.getByLabel("Name (required)").fill("Thermostat")
+      await dialog.getByLabel("Version (required)").fill("3.0.0")
+      const uploading = await holdUp(page, /\/oss\/ota\//, "POST")
+      const brokenOff = page.waitForEvent("requestfailed", (request) => request.url().includes("/oss/ota/"))
+      await dialog.getByRole("button", { name: "Create" }).click()
+      await uploading.arrived
+      await dialog.getByRole("button", { name: "Cancel" }).click()
+      await brokenOff
+    })
+
+    inWindow("what fails after its dialog was closed is told all the same", async ({ page, scene, site }) => {
+      await signIn(page, site)
+      await visit(page, site, scene)
+      const running = await holdUp(page, /\/rule-engine\/scenes\//, "POST")
+      const dialog = page.getByRole("dialog")
+      await page.getByRole("button", { name: "Run now" }).click()
+      await dialog.getByRole("button", { name: "Run now" }).click()
+      await running.arrived
+      await page.keyboard.press("Escape")
+      await dialog.waitFor({ state: "detached" })
+      running.release("abort")
+      await page.getByRole("status").getByText("The server cannot be reached").waitFor()
+    })
+
+    inWindow("a question stays when the one before it has been carried out", async ({ page, scene, site }) => {
+      await signIn(page, site)
+      await visit(page, site, scene)
+      const running = await holdUp(page, /\/rule-engine\/scenes\//, "POST")
+      await page.getByRole("button", { name: "Run now" }).click()
+      await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click()
+      await running.arrived
+      await page.keyboard.press("Escape")
+      await page.getByRole("button", { name: /^Delete the scene/ }).click()
+      const question = page.getByRole("dialog", { name: /^Delete the scene/ })
+      await question.waitFor()
+      running.release("continue")
+      await page.getByRole("status").getByText(/./).waitFor()
+      await twoFrames(page)
+      assert.strictEqual(await question.count(), 1)
+    })
+
     inWindow("an access key is limited to products, operations and addresses", async ({ page, product, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/keys")
@@ -624,6 +725,21 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.getByRole("heading", { name: "The page could not be loaded", level: 1 }).waitFor()
       await page.getByRole("button", { name: "Try again" }).click()
       await page.getByRole("heading", { name: "Events", level: 1 }).waitFor()
+    })
+
+    inWindow("who signs in again goes on where the focus was", async ({ context, page, scene, site }) => {
+      await signIn(page, site)
+      await visit(page, site, scene)
+      const description = page.getByLabel("Description")
+      await description.fill("For the hall")
+      await context.clearCookies()
+      await page.keyboard.press("Enter")
+      await page.getByText(/^Your session has ended/).waitFor()
+      await page.getByLabel("Access key").fill(ownerKey)
+      await page.keyboard.press("Enter")
+      await page.getByText(/^Your session has ended/).waitFor({ state: "detached" })
+      await twoFrames(page)
+      assert.strictEqual(await page.locator(":focus").inputValue(), "For the hall")
     })
 
     inWindow("a subscription that begins at a time is not created without one", async ({ page, site }) => {

@@ -10,12 +10,13 @@ export interface StoredFile {
   readonly md5: string
 }
 
-/** Stores a firmware file of a product. `onProgress` gets the share that is sent, 0 to 1. */
+/** Stores a firmware file of a product. `onProgress` gets the share that is sent, 0 to 1. Undefined: `signal` has broken it off. */
 export const uploadFirmware = (
   productKey: string,
   file: File,
-  onProgress: (share: number) => void
-): Promise<StoredFile> =>
+  onProgress: (share: number) => void,
+  signal: AbortSignal
+): Promise<StoredFile | undefined> =>
   new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
     request.open("POST", `/openapi/v1/oss/ota/${encodeURIComponent(productKey)}`)
@@ -31,6 +32,10 @@ export const uploadFirmware = (
       else {reject(
           new ApiError(body?.code ?? request.status * 100, body?.message ?? `Status ${request.status}`, body?.data)
         )}
+    })
+    signal.addEventListener("abort", () => {
+      request.abort()
+      resolve(undefined)
     })
     const form = new FormData()
     form.append("file", file)

@@ -85,7 +85,8 @@ export const ask = (asked: Question): void => {
 export const Questions = () => {
   const asked = question.value
   const close = () => {
-    question.value = undefined
+    // Somebody may have asked the next one while this one was carried out.
+    if (question.value === asked) question.value = undefined
   }
   return asked === undefined ? null : <Ask key={asked.title} asked={asked} onClose={close} />
 }

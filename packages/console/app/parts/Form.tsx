@@ -9,6 +9,7 @@ import { noticeEnd } from "../api/session.ts"
 import { asApiError } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
 import { Failure } from "./Shown.tsx"
+import { tellFailure } from "./toasts.tsx"
 
 /** What the server has found wrong with the fields of the form around. */
 export const FormIssues = createContext<Issues>({})
@@ -46,6 +47,8 @@ export const Form = (
       await onSubmit()
     } catch (caught) {
       noticeEnd(caught)
+      // Who has closed the form hears of it all the same.
+      if (form.current === null) return tellFailure(caught)
       setError(asApiError(caught))
       setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus())
     }

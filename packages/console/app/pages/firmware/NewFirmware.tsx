@@ -2,7 +2,7 @@
  * Uploads a file and makes it a firmware of a product.
  */
 import { useLocation } from "preact-iso"
-import { useRef, useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
 import { type StoredFile, uploadFirmware } from "../../api/upload.ts"
@@ -28,12 +28,15 @@ export const NewFirmware = (
   const [share, setShare] = useState<number>()
   // What is stored counts towards the quota of the project: a form that was refused uses it again.
   const uploaded = useRef<{ readonly file: File; readonly productKey: string; readonly stored: StoredFile }>(undefined)
-  const upload = async (file: File): Promise<StoredFile> => {
+  // Who closes the dialog breaks off the upload, and gets no firmware.
+  const closed = useRef(new AbortController())
+  useEffect(() => () => closed.current.abort(), [])
+  const upload = async (file: File): Promise<StoredFile | undefined> => {
     const before = uploaded.current
     if (before !== undefined && before.file === file && before.productKey === productKey) return before.stored
     setShare(0)
-    const stored = await uploadFirmware(productKey, file, setShare)
-    uploaded.current = { file, productKey, stored }
+    const stored = await uploadFirmware(productKey, file, setShare, closed.current.signal)
+    if (stored !== undefined) uploaded.current = { file, productKey, stored }
     return stored
   }
   const change = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes })
@@ -46,6 +49,7 @@ export const NewFirmware = (
         onCancel={onClose}
         onSubmit={async () => {
           const stored = await upload(file!)
+          if (stored === undefined) return
           const given = Object.entries(draft).filter(([, value]) => value !== "")
           const { id } = await api.ota.createFirmware({
             params: { product_key: productKey },

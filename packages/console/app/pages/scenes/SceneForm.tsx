@@ -1,7 +1,7 @@
 /**
  * Writes a scene.
  */
-import { useEffect, useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { canOperate } from "../../api/session.ts"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
@@ -20,6 +20,8 @@ export const SceneForm = (
 ) => {
   const { common, scenes } = useTexts()
   const [draft, setDraft] = useState(first)
+  const latest = useRef(draft)
+  latest.current = draft
   const [isChanged, setChanged] = useState(false)
   const change = (changes: Partial<Draft>) => {
     setDraft((draft) => ({ ...draft, ...changes }))
@@ -30,7 +32,8 @@ export const SceneForm = (
   useUnsavedWarning(isChanged)
   const save = async () => {
     await onSave(draft)
-    setChanged(false)
+    // What was typed meanwhile is not saved.
+    if (latest.current === draft) setChanged(false)
   }
   const fields = (
     <div class="stack">

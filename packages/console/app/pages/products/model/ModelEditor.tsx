@@ -45,6 +45,7 @@ const Editor = (
   const { products: { model: words } } = useTexts()
   const [source, setSource] = useState(stored)
   const [base, setBase] = useState({ stored, version })
+  const [isSaving, setSaving] = useState(false)
   const checked = useMemo(() => check.check("metadata", source), [source])
   const isChanged = checked.isValid ? checked.metadata !== base.stored : source !== base.stored
   const isOutdated = version !== base.version
@@ -69,7 +70,11 @@ const Editor = (
   }
   const askSave = () => {
     const breaks = checked.isValid ? check.compare(base.stored, checked.metadata).breaks : []
-    if (breaks.length === 0) return save().catch(tellFailure)
+    if (breaks.length === 0) {
+      if (isSaving) return
+      setSaving(true)
+      return save().catch(tellFailure).finally(() => setSaving(false))
+    }
     ask({ title: words.askSaveTitle, body: <Breaks breaks={breaks} />, action: words.save, danger: true, run: save })
   }
 
@@ -132,6 +137,7 @@ const Editor = (
             type="button"
             class="button primary"
             disabled={!isChanged || !checked.isValid}
+            aria-disabled={isSaving}
             onClick={() => void askSave()}
           >
             {words.save}
