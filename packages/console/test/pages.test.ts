@@ -79,6 +79,15 @@ const holdUp = async (page: Page, url: RegExp, method: string) => {
   return { arrived, count: () => count, release: release! }
 }
 
+/** Lets a project have more of something than one can choose from in a list. */
+const many = (page: Page, url: RegExp) =>
+  page.route(url, async (route) => {
+    const response = await route.fetch()
+    const body = await response.json()
+    body.data.total = 101
+    await route.fulfill({ response, json: body })
+  })
+
 /** Collects the addresses of what the server refuses from now on because of the access key. */
 const refusals = (page: Page): ReadonlyArray<string> => {
   const refused: Array<string> = []
@@ -700,6 +709,38 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.getByRole("status").getByText(/./).waitFor()
       await twoFrames(page)
       assert.strictEqual(await question.count(), 1)
+    })
+
+    inWindow(
+      "a product of very many is typed, and the back button skips the typing",
+      async ({ page, product, site }) => {
+        await many(page, /\/openapi\/v1\/products\?/)
+        await signIn(page, site)
+        await visit(page, site, "/console/products")
+        await visit(page, site, "/console/devices")
+        await page.getByLabel("Product", { exact: true }).focus()
+        await page.keyboard.type(product.split("/").at(-1)!)
+        await page.getByRole("link", { name: "thermostat01" }).waitFor()
+        await page.goBack()
+        await page.waitForURL(/products$/)
+      }
+    )
+
+    inWindow("a group of very many is named by its id", async ({ page, site }) => {
+      await many(page, /\/openapi\/v1\/device-groups\?/)
+      await signIn(page, site)
+      await visit(page, site, "/console/devices")
+      await page.locator("tbody input[type=checkbox]").first().check()
+      await page.getByRole("button", { name: "Add to a group" }).click()
+      await page.getByRole("dialog").getByLabel("Id of the group").waitFor()
+    })
+
+    inWindow("figures are as exact as what the device has said", async ({ device, page, post, site }) => {
+      await post({ Target: 1234567 })
+      await signIn(page, site)
+      await visit(page, site, `${device}/data?p=Target`)
+      const row = page.getByRole("table", { name: "Figures of the span" }).getByRole("row", { name: /^Target/ })
+      await row.getByText("1,234,567 °C").first().waitFor()
     })
 
     inWindow("an access key is limited to products, operations and addresses", async ({ page, product, site }) => {

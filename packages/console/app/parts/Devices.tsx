@@ -71,7 +71,7 @@ export const ProductFilter = ({ products, url }: { readonly url: UrlState; reado
       emptyTitle={ownProducts.value === undefined ? common.anyProduct : undefined}
       products={products}
       value={productOf(url)}
-      onChange={(product) => url.set({ product })}
+      onChange={(product, isTyped) => url.set({ product }, isTyped)}
     />
   )
 }
@@ -80,7 +80,8 @@ export const ProductFilter = ({ products, url }: { readonly url: UrlState; reado
 export const ProductField = (
   { emptyTitle, fits = () => true, onChange, products, value, ...field }: FieldProps & {
     readonly value: string
-    readonly onChange: (productKey: string) => void
+    /** `isTyped`: it is a text to which each key adds. */
+    readonly onChange: (productKey: string, isTyped: boolean) => void
     readonly products: Query<ProductPage>
     /** What an empty value is called; undefined: there is none. */
     readonly emptyTitle: string | undefined
@@ -89,7 +90,7 @@ export const ProductField = (
   }
 ) => {
   const { results = [], total = 0 } = products.data ?? {}
-  if (total > shown) return <TextField {...field} value={value} onInput={onChange} />
+  if (total > shown) return <TextField {...field} value={value} onInput={(typed) => onChange(typed.trim(), true)} />
   const known = results.filter(fits).map((product) => [product.product_key, product.name] as const)
   const isKnown = value === "" || known.some(([key]) => key === value)
   return (
@@ -97,7 +98,7 @@ export const ProductField = (
       {...field}
       value={value}
       options={[...emptyTitle === undefined ? [] : [["", emptyTitle] as const], ...known, ...isKnown ? [] : [[value, value] as const]]}
-      onChange={onChange}
+      onChange={(chosen) => onChange(chosen, false)}
     />
   )
 }

@@ -1,10 +1,10 @@
 /**
- * Chooses a group of devices.
+ * Chooses a group of devices; in a project with very many, one writes its id.
  */
 import { api } from "../api/client.ts"
 import { useQuery } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
-import { SelectField } from "./Form.tsx"
+import { SelectField, TextField } from "./Form.tsx"
 
 /** As many as one can choose from in a list. */
 const shown = 100
@@ -19,6 +19,9 @@ export const GroupField = (
 ) => {
   const { groups: words } = useTexts()
   const groups = useQuery((signal) => api.deviceGroups.listDeviceGroups({ query: { page_size: shown }, signal }), [])
+  if ((groups.data?.total ?? 0) > shown) {
+    return <TextField label={words.groupId} hint={words.groupIdHint} path="group_id" value={value} onInput={onChange} />
+  }
   const known = (groups.data?.results ?? []).filter(({ type }) => !isStatic || type === "static")
   return (
     <SelectField

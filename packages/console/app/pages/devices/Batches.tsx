@@ -30,7 +30,7 @@ export const Batches = () => {
           emptyTitle={common.chooseProduct}
           products={products}
           value={productKey}
-          onChange={(product) => url.set({ product })}
+          onChange={(product, isTyped) => url.set({ product }, isTyped)}
         />
       </div>
       {productKey === ""

@@ -49,7 +49,7 @@ const Connect = () => {
                       fits={({ node_type }) => node_type !== "gateway-sub"}
                       products={products}
                       value={productKey}
-                      onChange={(product) => url.set({ product, device: "" })}
+                      onChange={(product, isTyped) => url.set({ product, device: "" }, isTyped)}
                     />
                   </Card>
                   {productKey !== "" && canOperate.value && (

@@ -47,7 +47,7 @@ const ChooseGateway = () => {
                 products={products}
                 emptyTitle={common.chooseProduct}
                 fits={({ node_type }) => node_type === "gateway"}
-                onChange={(product) => url.set({ product })}
+                onChange={(product, isTyped) => url.set({ product }, isTyped)}
               />
               <TextField
                 label={gateways.startsWith}

@@ -6,6 +6,8 @@ export const groups = {
   empty: "No groups yet",
   emptyBody: "Bulk commands, campaigns and configurations can go to a group.",
   group: "Group",
+  groupId: "Id of the group",
+  groupIdHint: "The number in the address of its page",
   choose: "Choose a group",
   kind: "Kind",
   kinds: { static: "static", dynamic: "dynamic" },

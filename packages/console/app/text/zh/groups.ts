@@ -7,6 +7,8 @@ export const groups: Texts["groups"] = {
   empty: "还没有设备分组",
   emptyBody: "批量命令、升级活动和远程配置都可以针对分组。",
   group: "分组",
+  groupId: "分组 ID",
+  groupIdHint: "分组页面地址中的数字",
   choose: "选择分组",
   kind: "类型",
   kinds: { static: "静态", dynamic: "动态" },

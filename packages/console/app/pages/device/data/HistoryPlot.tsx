@@ -172,7 +172,7 @@ const Summary = (
     cell: ({ property: { dataType }, ...row }) => {
       const value = row[id]
       if (value === undefined || (id === "avg" && !isNumber(dataType))) return "–"
-      return textOf(dataType, Number(value.toPrecision(5))) ?? formatNumber(value)
+      return textOf(dataType, value) ?? formatNumber(value)
     }
   })
   return (
