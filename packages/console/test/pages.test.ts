@@ -7,7 +7,8 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { createRequire } from "node:module"
 import { readFileSync } from "node:fs"
-import type { BrowserContext, Page } from "playwright-core"
+import type { BrowserContext, Locator, Page } from "playwright-core"
+import { vi } from "vitest"
 import { share } from "../../../vitest.storages.ts"
 import { hasBrowser, open, signIn } from "./ConsolePage.ts"
 import { Furnished } from "./Furnished.ts"
@@ -59,6 +60,10 @@ const lost = (page: Page) => page.getByText(/^The connection to the server is lo
 
 const twoFrames = (page: Page) =>
   page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+
+/** Waits until a field has a value. */
+const shows = (field: Locator, value: string) =>
+  vi.waitFor(async () => assert.strictEqual(await field.inputValue(), value), { timeout: 15_000 })
 
 /** Where the navigation leads. */
 const placesOf = (page: Page) => page.getByRole("navigation", { name: "Main" }).getByRole("link").allTextContents()
@@ -405,7 +410,7 @@ describe.runIf(hasBrowser)("the console", () => {
         await signIn(page, site)
         await visit(page, site, `${device}/control`)
         const target = page.getByLabel("Target", { exact: true })
-        assert.strictEqual(await target.inputValue(), "21")
+        await shows(target, "21")
         await target.press("End")
         await page.keyboard.press("Backspace")
         await page.keyboard.press("Backspace")
@@ -417,7 +422,7 @@ describe.runIf(hasBrowser)("the console", () => {
         await page.getByRole("button", { name: "Set 1 property" }).waitFor()
         // Who leaves it as it is has what the device has reported again.
         await page.getByRole("checkbox", { name: "Target" }).uncheck()
-        assert.strictEqual(await target.inputValue(), "21")
+        await shows(target, "21")
       }
     )
 
@@ -432,7 +437,7 @@ describe.runIf(hasBrowser)("the console", () => {
         await page.getByRole("link", { name: "Firmware of the product" }).click()
         await page.getByRole("heading", { name: "Firmware", exact: true }).waitFor()
         const chosen = page.getByLabel("Product", { exact: true }).locator("option:checked")
-        assert.strictEqual(await chosen.textContent(), "Thermostat")
+        await chosen.filter({ hasText: "Thermostat" }).waitFor({ state: "attached" })
       }
     )
 
