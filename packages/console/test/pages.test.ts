@@ -629,6 +629,8 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.getByRole("heading", { name: "Identity" }).waitFor()
       await visit(page, site, `${device}/data?range=toString`)
       assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
+      await visit(page, site, `${device}/data?from=1&to=9e15`)
+      assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
     })
 
     inWindow("a scene that one writes on while it is saved is not saved", async ({ page, scene, site }) => {
@@ -746,6 +748,19 @@ describe.runIf(hasBrowser)("the console", () => {
       await visit(page, site, `${device}/data?p=Target`)
       const row = page.getByRole("table", { name: "Figures of the span" }).getByRole("row", { name: /^Target/ })
       await row.getByText("1,234,567 °C").first().waitFor()
+    })
+
+    inWindow("a plot of values near zero says which they are", async ({ device, page, post, site }) => {
+      await post({ Target: 1 })
+      await page.route(/\/history\/query$/, async (route) => {
+        const response = await route.fetch()
+        const body = await response.json()
+        for (const point of body.data.series[0].results) point.avg = 0.00042
+        await route.fulfill({ response, json: body })
+      })
+      await signIn(page, site)
+      await visit(page, site, `${device}/data?p=Target`)
+      await page.getByRole("img", { name: /: from 0.00042 °C to 0.00042 °C/ }).waitFor()
     })
 
     inWindow("an access key is limited to products, operations and addresses", async ({ page, product, site }) => {

@@ -18,6 +18,9 @@ export interface Span {
   readonly setOwn: (from: number, to: number) => void
 }
 
+/** The latest time that there is, Unix milliseconds. */
+const latest = 8.64e15
+
 /** Spans that end now move on with the clock. */
 const tick = 5000
 
@@ -26,7 +29,7 @@ export const useSpan = (): Span => {
   const [now, setNow] = useState(Date.now())
   const from = Number(url.get("from"))
   const to = Number(url.get("to"))
-  const isOwn = from > 0 && to > from
+  const isOwn = from > 0 && to > from && to <= latest
   useEffect(() => {
     if (isOwn) return
     setNow(Date.now())
