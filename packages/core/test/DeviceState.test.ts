@@ -28,6 +28,7 @@ type Changes = Readonly<Record<string, unknown>>
 
 const mayFire = (id: string, value: unknown): boolean => id === "toString" || value === (id === "a" ? 2 : 1)
 
+/** What a state emits that follows changes; one that does not must say so where there is something. */
 const fired = (messages: Messages): ReadonlyArray<Changes> => {
   const events: Array<Changes> = []
   const watch: Pick<Reactions["Service"], "watches" | "propertyWatch" | "reactTo"> = {
@@ -38,8 +39,13 @@ const fired = (messages: Messages): ReadonlyArray<Changes> => {
       return []
     }
   }
-  const state = new DeviceState(device, emptyShadow(device.deviceId), undefined, watch)
-  for (const values of messages) state.report(values, 1000)
+  const [following, other] = [true, false].map((follows) =>
+    new DeviceState(device, emptyShadow(device.deviceId), undefined, watch, follows)
+  ) as [DeviceState, DeviceState]
+  for (const values of messages) for (const state of [following, other]) state.report(values, 1000)
+  assert.isFalse(following.mustFollow)
+  if (events.length > 0) assert.isTrue(other.mustFollow)
+  assert.deepStrictEqual(other.draft.reported, following.draft.reported)
   return events
 }
 

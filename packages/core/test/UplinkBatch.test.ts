@@ -100,12 +100,18 @@ const sort = (items: ReadonlyArray<UplinkBatch.UplinkItem>) =>
     return { ...UplinkBatch.sort(items, registry, attachments, (defect) => defects.push(defect)), defects }
   })
 
-const open = (device: DeviceIdentity, shadow: Shadow) =>
-  new DeviceState(device, shadow, undefined, {
-    watches: () => false,
-    propertyWatch: () => undefined,
-    reactTo: () => []
-  })
+const open = (device: DeviceIdentity, shadow: Shadow, follows: boolean) =>
+  new DeviceState(
+    device,
+    shadow,
+    undefined,
+    {
+      watches: () => false,
+      propertyWatch: () => undefined,
+      reactTo: () => []
+    },
+    follows
+  )
 
 const codes = (replies: ReadonlyArray<DeviceReply.DeviceReply>) => replies.map(({ code }) => code)
 

@@ -7,7 +7,7 @@ import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { PropertyWatch, Reaction, Reactions } from "../events/Reactions.ts"
 import type { PropertySample } from "../history/HistoryEntry.ts"
 import { aheadRemark, countedTime } from "../kernel/DeviceTime.ts"
-import { isFiniteJson, type Json } from "../kernel/Json.ts"
+import { equalJson, isFiniteJson, type Json } from "../kernel/Json.ts"
 import { type Shadow, ShadowDraft, type ShadowEntry, type ShadowMark } from "../shadow/Shadow.ts"
 import { Misfit } from "../thing-model/DataType.ts"
 import type { ModelValidator } from "../thing-model/ModelValidator.ts"
@@ -22,14 +22,17 @@ export type Remarks = Readonly<Record<string, string>>
 export interface StateMark {
   readonly draft: ShadowMark
   readonly happened: number
-  readonly reactions: number
   readonly timesAhead: number
 }
 
 /** Ends the update of a message that sets off too much. */
 class TooManyReactions extends Error {}
 
-/** The shadow of a device with what must be stored beside it. */
+/**
+ * The shadow of a device with what must be stored beside it. Most messages set off
+ * nothing: a state follows changes of properties only if it is asked to, and
+ * otherwise says when it would have had to (`mustFollow`).
+ */
 export class DeviceState {
   readonly device: DeviceIdentity
   /** The shadow of the device. Call `accept` after a change. */
@@ -44,18 +47,23 @@ export class DeviceState {
   readonly #reactions: Pick<Reactions["Service"], "watches" | "propertyWatch" | "reactTo">
   /** Says which changes of properties something reacts to; undefined: nothing reacts. */
   readonly #propertyWatch: PropertyWatch | undefined
+  /** Whether changes of properties are followed, so that reactions are found. */
+  readonly follows: boolean
+  #mustFollow = false
 
   constructor(
     device: DeviceIdentity,
     shadow: Shadow,
     model: ModelValidator | undefined,
-    reactions: Pick<Reactions["Service"], "watches" | "propertyWatch" | "reactTo">
+    reactions: Pick<Reactions["Service"], "watches" | "propertyWatch" | "reactTo">,
+    follows: boolean
   ) {
     this.device = device
     this.draft = new ShadowDraft(shadow, model?.hasProperty)
     this.validator = device.validateType === "weak" ? model : undefined
     this.#reactions = reactions
     this.#propertyWatch = reactions.propertyWatch(device)
+    this.follows = follows
   }
 
   /** What has happened and the reactions to it, to store with the shadow. */
@@ -73,27 +81,31 @@ export class DeviceState {
     return this.#propertyWatch !== undefined || this.#reactions.watches("EventReported", this.device)
   }
 
-  /** Returns how many reactions there are after the mark. */
-  reactionsSince({ reactions }: StateMark): number {
-    return this.#pending.length - reactions
+  /** Whether something may react to a change that was not followed: the updates count for nothing. */
+  get mustFollow(): boolean {
+    return this.#mustFollow
   }
 
-  /** Marks the start of a message. An update of it throws when it sets off more than 100 reactions. */
-  mark(): StateMark {
+  /** Begins a message. An update of it throws when it sets off more than 100 reactions. */
+  begin(): void {
     this.#pendingBefore = this.#pending.length
-    return {
-      draft: this.draft.mark(),
-      happened: this.#happened.length,
-      reactions: this.#pending.length,
-      timesAhead: this.#timesAhead
-    }
   }
 
-  /** Takes back everything since the mark. */
-  rollBack({ draft, happened, reactions, timesAhead }: StateMark): void {
+  /** How many reactions the message has set off. */
+  get reactions(): number {
+    return this.#pending.length - this.#pendingBefore
+  }
+
+  /** Marks the start of a message. */
+  mark(): StateMark {
+    return { draft: this.draft.mark(), happened: this.#happened.length, timesAhead: this.#timesAhead }
+  }
+
+  /** Takes back everything since the mark, which is the start of the message. */
+  rollBack({ draft, happened, timesAhead }: StateMark): void {
     this.draft.rollBack(draft)
     this.#happened.length = happened
-    this.#pending.length = reactions
+    this.#pending.length = this.#pendingBefore
     this.#timesAhead = timesAhead
   }
 
@@ -111,11 +123,12 @@ export class DeviceState {
     let remarks: Record<string, string> | undefined
     const kept: Record<string, ShadowEntry> = {}
     let earlier: Array<PropertySample> | undefined
-    const tracker = this.#propertyWatch === undefined
+    const watch = this.#propertyWatch
+    const tracker = watch === undefined || !this.follows
       ? undefined
       : new ChangeTracker(
         this.draft,
-        this.#propertyWatch,
+        watch,
         (properties) => this.#react({ _tag: "PropertiesChanged", device: this.#named, at: receivedAt, properties })
       )
     for (const [id, { time: given, value }] of values) {
@@ -127,7 +140,10 @@ export class DeviceState {
       const time = countedTime(given, receivedAt)
       const entry = new ReportedValue(admitted, time)
       const stored = time > receivedAt ? new AheadValue(admitted, time, receivedAt) : entry
-      tracker?.setting(id)
+      if (tracker !== undefined) tracker.setting(id)
+      else if (watch?.mayFire(id, admitted) === true && (Object.hasOwn(kept, id) || this.#isOther(id, admitted))) {
+        this.#mustFollow = true
+      }
       const reason = this.draft.set("reported", id, stored, receivedAt)
       if (reason !== undefined) {
         ;(remarks ??= {})[id] = reason
@@ -178,6 +194,12 @@ export class DeviceState {
       this.#react({ _tag: "EventReported", device: this.#named, at: receivedAt, eventId, time, value })
     }
     return undefined
+  }
+
+  /** Whether the property has had another value, or none. */
+  #isOther(id: string, value: Json): boolean {
+    const { reported } = this.draft
+    return !Object.hasOwn(reported, id) || !equalJson(reported[id]!.value, value)
   }
 
   get #named(): ChangedDevice {

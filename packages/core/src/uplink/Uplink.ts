@@ -139,7 +139,8 @@ const make = Effect.gen(function*() {
       devices: devices.map((updates) =>
         commitOf(
           updates,
-          (device, shadow) => new DeviceState(device, shadow, loaded.get(device.productKey), reactions)
+          (device, shadow, follows) =>
+            new DeviceState(device, shadow, loaded.get(device.productKey), reactions, follows)
         )
       ),
       commands: progress,
