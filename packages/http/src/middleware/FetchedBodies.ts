@@ -53,12 +53,12 @@ const read = (
  * has made the request: to cancel it would end the connection before the response.
  */
 const take = async (
-  body: ReadableStream<Uint8Array>,
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
   limit: number,
   signal: AbortSignal
 ): Promise<Uint8Array<ArrayBuffer> | undefined> => {
   const reader = body.getReader()
-  const chunks: Array<Uint8Array> = []
+  const chunks: Array<Uint8Array<ArrayBuffer>> = []
   let size = 0
   while (!signal.aborted) {
     const { done, value } = await reader.read()
@@ -67,11 +67,5 @@ const take = async (
     if (size > limit) return void reader.releaseLock()
     chunks.push(value)
   }
-  const bytes = new Uint8Array(size)
-  let end = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, end)
-    end += chunk.length
-  }
-  return bytes
+  return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
