@@ -781,9 +781,11 @@ describe.runIf(hasBrowser)("the console", () => {
 
     inWindow("a page whose files do not come says so, and comes when one tries again", async ({ page, site }) => {
       await signIn(page, site)
-      await page.route(/\/console\/assets\/Events-/, (route) => route.abort(), { times: 1 })
+      const files = /\/console\/assets\/Events-/
+      await page.route(files, (route) => route.abort())
       await page.getByRole("link", { name: "Events" }).click()
       await page.getByRole("heading", { name: "The page could not be loaded", level: 1 }).waitFor()
+      await page.unroute(files)
       await page.getByRole("button", { name: "Try again" }).click()
       await page.getByRole("heading", { name: "Events", level: 1 }).waitFor()
     })
