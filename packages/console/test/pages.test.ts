@@ -120,7 +120,11 @@ describe.runIf(hasBrowser)("the console", () => {
           const furnished = yield* Furnished
           const { context, errors, page } = yield* open(furnished.browser, options)
           yield* Effect.promise(() => test({ ...furnished, context, page })).pipe(
-            Effect.ensuring(Effect.promise(() => context.close()))
+            Effect.ensuring(Effect.promise(async () => {
+              // Requests may be under way.
+              await page.unrouteAll({ behavior: "ignoreErrors" })
+              await context.close()
+            }))
           )
           assert.deepStrictEqual(errors, [])
         }), 240_000)
