@@ -51,8 +51,8 @@ export const eventDocument = (event: DomainEvent): { readonly [member: string]: 
 }
 
 /**
- * The text of {@link eventDocument}, as `JSON.stringify` writes it. It costs a third
- * of that: most of a document is known as text.
+ * The text of {@link eventDocument}, as `JSON.stringify` writes it. It costs less
+ * than half of that: most of a document is known as text.
  */
 export const eventText = (event: DomainEvent): string => {
   const { at, device } = event
