@@ -119,28 +119,35 @@ const csvRows = (text: string): ReadonlyArray<Read> => {
     ? undefined
     : "expected a line of names with device_name"
   if (fault !== undefined) return [{ line: head?.line ?? 1, value: undefined, fault }]
-  return rows.flatMap(({ cells, line }) =>
-    cells.length === 1 && cells[0] === ""
-      ? []
-      : [{
-        line,
-        value: Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ""])),
-        ...cells.slice(names.length).some((cell) => cell !== "")
-          ? { fault: "more cells than the line of names has: a cell with a comma needs quotes" }
-          : {}
-      }]
-  )
+  return rows.flatMap(({ cells, isTorn, line }) => {
+    if (cells.length === 1 && cells[0] === "") return []
+    const value = Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ""]))
+    const fault = isTorn
+      ? "a cell that begins with a quote must end with one, and quotes between them are doubled"
+      : cells.slice(names.length).some((cell) => cell !== "")
+      ? "more cells than the line of names has: a cell with a comma needs quotes"
+      : undefined
+    return [{ line, value, ...fault === undefined ? {} : { fault } }]
+  })
 }
 
-const csvCells = (text: string): ReadonlyArray<{ readonly line: number; readonly cells: ReadonlyArray<string> }> => {
-  const rows: Array<{ line: number; cells: Array<string> }> = []
-  let row: { line: number; cells: Array<string> } | undefined
+interface CsvRow {
+  readonly line: number
+  readonly cells: Array<string>
+  /** A cell begins with a quote, which does not enclose it. */
+  isTorn: boolean
+}
+
+const csvCells = (text: string): ReadonlyArray<CsvRow> => {
+  const rows: Array<CsvRow> = []
+  let row: CsvRow | undefined
   let line = 1
-  // A cell, and what ends it: a comma, the end of a line, or that of the file. Quotes that do not enclose a cell are text.
+  // A cell, and what ends it: a comma, the end of a line, or that of the file. Quotes within a plain cell are text.
   for (const [, quoted, plain = "", end] of text.matchAll(/(?: *"((?:[^"]|"")*)" *|([^,\r\n]*))(,|\r\n?|\n|$)/g)) {
     if (row === undefined && quoted === undefined && plain === "" && end === "") break
-    row ??= { line, cells: [] }
+    row ??= { line, cells: [], isTorn: false }
     row.cells.push(quoted === undefined ? plain : quoted.replaceAll("\"\"", "\""))
+    if (/^ *"/.test(plain)) row.isTorn = true
     line += (quoted ?? "").split("\n").length - 1
     if (end === ",") continue
     rows.push(row)

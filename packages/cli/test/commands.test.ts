@@ -307,6 +307,19 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.strictEqual((yield* json("devices", "get", `${product_key}/wall-3`)).device_info.nickname, "Hall, left")
     }))
 
+  it.effect("a cell whose quotes do not enclose it is refused, and takes no other line with it", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const rows = ["device_name,nickname", "wall-5,\"Hall", "wall-6,\"Hall\" left", "wall-7,\"Hall, \"\"left\"\"\""]
+      const file = yield* temporary("devices.csv", rows.join("\n"))
+      const imported = yield* cli("devices", "import", file, "--product", product_key)
+      assert.match(imported.out, /^1 created, 0 there before, 2 failed\./)
+      assert.match(imported.out, /^2 +wall-5 +a cell that begins with a quote must end with one/m)
+      assert.match(imported.out, /^3 +wall-6 +a cell that begins with a quote must end with one/m)
+      const { device_info } = yield* json("devices", "get", `${product_key}/wall-7`)
+      assert.strictEqual(device_info.nickname, "Hall, \"left\"")
+    }))
+
   it.effect("a file of devices whose line of names says nothing certain makes no device", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
