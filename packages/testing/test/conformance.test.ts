@@ -45,6 +45,21 @@ test("a cloud that does not know the device: what fails is said, and the rest is
   assert.deepStrictEqual(seen.map(({ result }) => result), ["works", "fails", "fails", "fails", "skipped"])
 })
 
+test("a cloud that cannot be reached: each check says so", async () => {
+  const gone = createServer().listen(0, "127.0.0.1")
+  await once(gone, "listening")
+  const { port } = gone.address() as AddressInfo
+  gone.close()
+  const device = { productKey: "none", deviceName: "nobody", deviceSecret: "secret" }
+  const seen: Array<Outcome> = []
+  await Effect.runPromise(Effect.scoped(checkCloud(
+    { url: `mqtt://127.0.0.1:${port}`, device },
+    (outcome) => Effect.sync(() => void seen.push(outcome))
+  )))
+  assert.deepStrictEqual(seen.map(({ result }) => result), ["fails", "fails", "fails", "fails", "skipped"])
+  for (const { detail, result } of seen) if (result === "fails") assert.include(detail, "ECONNREFUSED")
+})
+
 const program = fileURLToPath(new URL("../.bundle/conform.js", import.meta.url))
 
 const conformWith = (env: NodeJS.ProcessEnv, ...args: ReadonlyArray<string>) => {
