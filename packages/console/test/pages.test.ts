@@ -767,6 +767,13 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.getByRole("img", { name: /: from 0.00042 °C to 0.00042 °C/ }).waitFor()
     })
 
+    inWindow("a value near zero is not shown as zero", async ({ device, page, post, site }) => {
+      await post({ Temperature: 1.5e-7 })
+      await signIn(page, site)
+      await visit(page, site, device)
+      await page.getByText("1.5E-7 °C").first().waitFor()
+    })
+
     inWindow("an access key is limited to products, operations and addresses", async ({ page, product, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/keys")

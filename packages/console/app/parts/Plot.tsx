@@ -4,7 +4,7 @@
 import { useEffect, useRef } from "preact/hooks"
 import uPlot from "uplot"
 import "uplot/dist/uPlot.min.css"
-import { formatNumber, language, texts, useTexts } from "../text/text.ts"
+import { formatFigure, language, texts, useTexts } from "../text/text.ts"
 import { namesOf } from "./timeAxis.ts"
 
 /**
@@ -66,7 +66,7 @@ export const Plot = (
         scales: { x: { time: true, range: (_, min, max) => spanOf(state.current.span, min, max) } },
         axes: [
           { ...axis, space: 80, values: (_, ticks, __, ___, step) => [...namesOf(ticks, step)] },
-          { ...axis, size: (_, names) => widthOf(names), values: (_, ticks) => ticks.map(figureOf) }
+          { ...axis, size: (_, names) => widthOf(names), values: (_, ticks) => ticks.map(formatFigure) }
         ],
         series: [
           { label: common.time, value: (_, time) => time === null ? "" : exact(time * 1000) },
@@ -76,7 +76,7 @@ export const Plot = (
             width: 2,
             spanGaps: false,
             points: { show: (_, __, first, last) => last - first < 60, size: 5 },
-            value: (_, value) => value === null || value === undefined ? "–" : `${figureOf(value)}${unit ? ` ${unit}` : ""}`,
+            value: (_, value) => value === null || value === undefined ? "–" : `${formatFigure(value)}${unit ? ` ${unit}` : ""}`,
             ...isStepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}
           }))
         ],
@@ -110,13 +110,6 @@ export const Plot = (
   return <div class="plot" role="img" aria-label={[label, ...lines.map(wordsOf)].join(". ")} ref={frame} />
 }
 
-/** A value as exact as one reads it elsewhere. What has too many digits is written with a power of ten. */
-const figureOf = (value: number): string => {
-  const size = Math.abs(value)
-  const isFar = size !== 0 && (size < 1e-6 || size >= 1e15)
-  return formatNumber(value, { maximumFractionDigits: 6, ...isFar ? { notation: "scientific" } : {} })
-}
-
 /** The room of the names at an axis, pixels. There are none before the first values. */
 const widthOf = (names: ReadonlyArray<string> | null): number =>
   Math.max(64, ...(names ?? []).map((name) => 16 + 7 * name.length))
@@ -130,7 +123,7 @@ const wordsOf = ({ title, unit, values }: Line): string => {
     known[0]!,
     known[0]!
   ])
-  const figure = (value: number) => [figureOf(value), unit].filter(Boolean).join(" ")
+  const figure = (value: number) => [formatFigure(value), unit].filter(Boolean).join(" ")
   return common.plotWords(title, figure(least), figure(most), figure(known.at(-1)!))
 }
 

@@ -39,6 +39,13 @@ export const loadLanguage = (): Promise<void> => {
 export const formatNumber = (value: number, options?: Intl.NumberFormatOptions): string =>
   new Intl.NumberFormat(language.value, options).format(value)
 
+/** What has been measured, as exact as one reads it. What has too many digits is written with a power of ten. */
+export const formatFigure = (value: number): string => {
+  const size = Math.abs(value)
+  const isFar = size !== 0 && (size < 1e-6 || size >= 1e15)
+  return formatNumber(value, { maximumFractionDigits: 6, ...isFar ? { notation: "scientific" } : {} })
+}
+
 /** Bytes in a unit that fits. */
 export const formatBytes = (bytes: number): string => {
   const power = bytes === 0 ? 0 : Math.min(Math.floor(Math.log(bytes) / Math.log(1000)), 3)

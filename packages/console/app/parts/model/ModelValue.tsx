@@ -1,7 +1,7 @@
 /**
  * Values as their thing model means them: with labels and units.
  */
-import { formatNumber } from "../../text/text.ts"
+import { formatFigure } from "../../text/text.ts"
 import { Json, Time } from "../Small.tsx"
 import { type DataType, isNumber, itemOf, labelsOf, membersOf } from "./Model.ts"
 
@@ -21,7 +21,7 @@ export const ModelValue = (
 export const textOf = (type: DataType, value: unknown): string | undefined => {
   const labels = labelsOf(type)
   if (labels !== undefined) return labels[Number(value)]
-  if (isNumber(type) && typeof value === "number") return withUnit(formatNumber(value, { maximumFractionDigits: 6 }), type)
+  if (isNumber(type) && typeof value === "number") return withUnit(formatFigure(value), type)
   if (type.type === "bool") return String(value)
   return type.type === "text" && typeof value === "string" ? value : undefined
 }
