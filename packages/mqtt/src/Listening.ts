@@ -83,6 +83,13 @@ export interface Reception {
   readonly refused: () => void
 }
 
+/**
+ * Connections that wait until the server accepts them; the system may have a lower limit. Node.js accepts one in each
+ * round of its event loop, and by itself lets 511 wait: of thousands of devices that come back at once, the others
+ * would try again after a second or more.
+ */
+const backlog = 4096
+
 /** Small packets leave at once. */
 const listening = { noDelay: true } as const
 
@@ -218,7 +225,7 @@ const listen = Effect.fnUntraced(function*(host: string, port: number, server: S
     Effect.callback<void, ListenError>((resume) => {
       server.once("error", (cause) => resume(Effect.fail(failed(cause))))
       try {
-        server.listen({ host, port }, () => resume(Effect.void))
+        server.listen({ host, port, backlog }, () => resume(Effect.void))
       } catch (cause) {
         // A port that is none.
         resume(Effect.fail(failed(cause)))

@@ -36,6 +36,12 @@ const makeAddressOf = (proxies: ReadonlyArray<AddressRange>) => ({ headers, sock
   return addressGroup(clientOrigin({ address: remoteAddress, isSecure: false }, forwarded, proxies).address)
 }
 
+/**
+ * Connections that wait until the server accepts them; the system may have a lower limit. Node.js accepts one in each
+ * round of its event loop, and by itself lets 511 wait: the others would try again after a second or more.
+ */
+export const backlog = 4096
+
 /** What clients may take before the server knows who they are. */
 export interface Limits {
   /**
@@ -106,7 +112,7 @@ const endUnfinished = (source: IncomingMessage & { readonly upgrade?: boolean },
 
 /**
  * The same as `NodeHttpServer.layer`, with conventional header names, the faster
- * reading of bodies, and limits to what arrives. `evaluate` is `createServer` of
+ * reading of bodies, limits to what arrives, and a longer {@link backlog}. `evaluate` is `createServer` of
  * `node:http`, or makes the server with the options that it gets: `IncomingMessage`
  * is {@link Http1Request}.
  */
@@ -128,7 +134,7 @@ export const layer = (
           Option.getOrUndefined(yield* Effect.serviceOption(KnownAddresses))
         )
         turns.takeConnections(server)
-        const { address, serve } = yield* NodeHttpServer.make(() => server, options)
+        const { address, serve } = yield* NodeHttpServer.make(() => server, { backlog, ...options })
         const clock = yield* Clock.Clock
         const bodies = new ArrivingBodies(bodyBytes, Duration.toMillis(bodyTime), () => clock.currentTimeMillisUnsafe())
         const places = new ReadingPlaces(largeBodies)

@@ -55,7 +55,7 @@ export const listen = Effect.fnUntraced(function*(http: Server, options: Options
   yield* Effect.acquireRelease(
     Effect.callback<void, InvalidConfig>((resume) => {
       door.once("error", (cause) => resume(Effect.fail(invalid("HTTP_HOST, HTTPS_PORT", cause))))
-      door.listen({ host, port }, () => {
+      door.listen({ host, port, backlog: HttpServer.backlog }, () => {
         // Node.js looks after the times of requests from then on.
         server.emit("listening")
         resume(Effect.void)

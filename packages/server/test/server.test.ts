@@ -5,6 +5,8 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServer, HttpServerResponse } from "effect/http"
+import { once } from "node:events"
+import { existsSync, readFileSync } from "node:fs"
 import { createServer, request as send } from "node:http"
 import { get as getSecurely, request as sendSecurely } from "node:https"
 import { connect as connectTcp, type Socket } from "node:net"
@@ -226,6 +228,35 @@ live(
     assert.strictEqual((yield* get(plain, "/console")).status, 404)
   })
 )
+
+/** What the system lets wait at most; elsewhere than on Linux nobody knows. */
+const mayWait = existsSync("/proc/sys/net/core/somaxconn")
+  ? Number(readFileSync("/proc/sys/net/core/somaxconn", "utf8"))
+  : 0
+
+if (mayWait >= 1000) {
+  live(
+    "a thousand connections that come while the server does something else wait at each of its ports",
+    Effect.gen(function*() {
+      const server = yield* startWith({
+        STORAGE: "memory",
+        DATA_DIR: yield* temporaryDirectory,
+        MQTT_PORT: "0",
+        HTTPS_PORT: "0"
+      })
+      const { pid } = server.child
+      yield* Effect.acquireRelease(
+        Effect.sync(() => process.kill(pid, "SIGSTOP")),
+        () => Effect.sync(() => process.kill(pid, "SIGCONT"))
+      )
+      for (const url of [server.http, server.https!, server.mqtt!, server.mqtts]) {
+        const sockets = Array.from({ length: 1000 }, () => connectTcp(Number(new URL(url).port), "127.0.0.1"))
+        yield* Effect.promise(() => Promise.all(sockets.map((socket) => once(socket, "connect"))))
+        for (const socket of sockets) socket.destroy()
+      }
+    })
+  )
+}
 
 it.live("answers requests that come before the API is there", () =>
   Effect.gen(function*() {
