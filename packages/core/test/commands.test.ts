@@ -79,6 +79,27 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.deepStrictEqual([shadow.desired, shadow.reported], [{}, {}])
     }))
 
+  it.effect("a call is checked each time it runs, and not when it is made", () =>
+    Effect.gen(function*() {
+      const device = yield* createModelled
+      yield* connect(device)
+      const { deviceId } = device
+      const commands = yield* Commands
+      // The model is at hand from now on.
+      yield* Effect.flip(set(device, { Colour: "red" }))
+      const calls = [
+        commands.setProperties(defaultProjectId, deviceId, { Colour: "red" }),
+        commands.callService(defaultProjectId, deviceId, "Dance", {}),
+        commands.request(defaultProjectId, deviceId, null, { Colour: "red" })
+      ]
+      for (const call of calls) yield* Effect.flip<unknown, unknown, never>(call)
+      const colour = { id: "Colour", name: "Colour", accessMode: "rw", dataType: { type: "text", length: 16 } }
+      const dance = { id: "Dance", name: "Dance", inputData: [], outputData: [] }
+      const model = JSON.stringify({ properties: [colour], services: [dance] })
+      yield* (yield* ThingModels).importFrom(defaultProjectId, device.productKey, "metadata", model)
+      for (const call of calls) yield* Effect.asVoid<unknown, unknown, never>(call)
+    }))
+
   it.effect("a service is called, and fails when the device says so", () =>
     Effect.gen(function*() {
       const device = yield* createModelled

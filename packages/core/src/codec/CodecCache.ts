@@ -84,12 +84,12 @@ const make = Effect.gen(function*() {
 
   return CodecCache.of({
     // Commands pass here: a codec that is at hand costs no fiber work.
-    ofProduct: (productKey) =>
-      Effect.suspend(() => {
-        const fresh = cache.fresh(productKey)
-        if (fresh !== undefined) return Effect.succeed(fresh.codec)
-        return Effect.map(cache.get([productKey]), (loaded) => loaded.get(productKey)!.codec)
-      }),
+    ofProduct: (productKey) => {
+      const fresh = cache.fresh(productKey)
+      return fresh === undefined
+        ? Effect.map(cache.get([productKey]), (loaded) => loaded.get(productKey)!.codec)
+        : Effect.succeed(fresh.codec)
+    },
     ofProducts: (productKeys) =>
       Effect.map(
         cache.get([...new Set(productKeys)]),

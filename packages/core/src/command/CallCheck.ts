@@ -42,7 +42,10 @@ const checkIds = (params: Params): Effect.Effect<Params, InvalidInput> => {
   return Effect.succeed(params)
 }
 
-/** Without a product, the checks leave out the thing model and the codec. */
+/**
+ * Without a product, the checks leave out the thing model and the codec. They run when they are made, not as steps of
+ * a fiber, if model and codec are at hand.
+ */
 export const make = Effect.gen(function*() {
   const models = yield* ModelCache
   const codecs = yield* CodecCache
@@ -50,10 +53,10 @@ export const make = Effect.gen(function*() {
   const modelOf = (productKey: ProductKey | undefined) =>
     productKey === undefined
       ? Effect.undefined
-      : Effect.map(models.ofProduct(productKey), Option.getOrUndefined)
+      : Effect.mapEager(models.ofProduct(productKey), Option.getOrUndefined)
 
   /** The call that sets properties, with the values as they are stored. */
-  const toSetProperties = Effect.fnUntraced(function*(productKey: ProductKey | undefined, params: Params) {
+  const toSetProperties = Effect.fnUntracedEager(function*(productKey: ProductKey | undefined, params: Params) {
     yield* expectObject(params, ["params"])
     const count = Object.keys(params).length
     if (count === 0 || count > maxProperties) {
@@ -69,7 +72,7 @@ export const make = Effect.gen(function*() {
   })
 
   /** The call of a service, with the inputs as they are stored. */
-  const toCallService = Effect.fnUntraced(
+  const toCallService = Effect.fnUntracedEager(
     function*(productKey: ProductKey | undefined, serviceId: string, params: Params) {
       yield* expectObject(params, ["params"])
       const validator = yield* modelOf(productKey)
@@ -95,7 +98,7 @@ export const make = Effect.gen(function*() {
   )
 
   /** Fails with `InvalidInput` if the params are too large, and with `InvalidValues` if the codec cannot write the call. */
-  const fits = Effect.fnUntraced(function*(
+  const fits = Effect.fnUntracedEager(function*(
     productKey: ProductKey | undefined,
     call: Call
   ): Effect.fn.Return<void, InvalidInput | InvalidValues | StoreError> {

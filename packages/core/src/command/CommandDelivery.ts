@@ -145,7 +145,10 @@ const make = Effect.gen(function*() {
     params: Params,
     noted?: (command: Command) => void
   ) {
-    const codec = yield* Effect.orDie(untilStored(codecs.ofProduct(session.connection.device.productKey)))
+    const codec = yield* Effect.catchEager(
+      untilStored(codecs.ofProduct(session.connection.device.productKey)),
+      Effect.die
+    )
     // Another session may have delivered the command while this node stood still.
     for (let doubt = sessions.doubt(); doubt !== undefined; doubt = sessions.doubt()) yield* doubt
     if (!deliveries.has(session)) return

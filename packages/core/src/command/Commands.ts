@@ -205,6 +205,12 @@ const decodeRaw = decodeInput(RawBytes)
 const decodeTtl = decodeInput(TimeToLive)
 const decodeWait = decodeInput(WaitTime)
 
+/** Makes a function that does all of its work when its effect runs. */
+const whenRun = <A extends ReadonlyArray<unknown>, B, E, R>(
+  body: (...args: A) => Effect.Effect<B, E, R>
+): (...args: A) => Effect.Effect<B, E, R> =>
+(...args) => Effect.suspend(() => body(...args))
+
 const make = Effect.gen(function*() {
   const store = yield* CommandStore
   const audit = yield* AuditStore
@@ -215,6 +221,7 @@ const make = Effect.gen(function*() {
   const models = yield* ModelCache
   const checks = yield* CallCheck.make
   const sessions = yield* DeviceSessions
+  const clock = yield* Clock.Clock
 
   const enqueued = yield* Batcher.makeConcluding<
     Submission,
@@ -273,7 +280,7 @@ const make = Effect.gen(function*() {
    * Returns the device, unless it is disabled. A device that is connected is not
    * looked up: the store takes no command for one that is disabled.
    */
-  const find = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId) {
+  const find = Effect.fnUntracedEager(function*(projectId: ProjectId, deviceId: DeviceId) {
     const connected = sessions.session(deviceId)?.connection.device ?? elsewhere.get(deviceId)
     if (connected?.projectId === projectId) return { device: connected, isOnline: true }
     const detail = yield* devices.get(projectId, { deviceId })
@@ -289,12 +296,12 @@ const make = Effect.gen(function*() {
     isModelled?: IsModelled
   ) {
     yield* checks.fits(device.productKey, call)
-    const ttl = yield* Effect.mapError(
+    const ttl = yield* Effect.mapErrorEager(
       decodeTtl(requested),
       ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["ttl"], message }] })
     )
     const { deviceId, projectId } = device
-    const createdAt = yield* Clock.currentTimeMillis
+    const createdAt = clock.currentTimeMillisUnsafe()
     const mayBeDesired = ttl > 0 && setsProperties(call)
     const isDesired = mayBeDesired && !isOnline
     // Checked before anything is stored.
@@ -328,9 +335,10 @@ const make = Effect.gen(function*() {
     ).pipe(
       entry === undefined
         ? identity
-        : Effect.onExit((exit) =>
-          Effect.sync(() => action!.settle(Exit.isSuccess(exit) && typeof exit.value !== "string"))
-        )
+        : Effect.onExit((exit) => {
+          action!.settle(Exit.isSuccess(exit) && typeof exit.value !== "string")
+          return Effect.void
+        })
     )
     if (typeof result === "string") {
       elsewhere.delete(deviceId)
@@ -351,27 +359,26 @@ const make = Effect.gen(function*() {
     return result.command
   })
 
-  // No spans for these two: a span captures a stack, which costs as much as the checks.
-  const setProperties = Effect.fnUntraced(
-    function*(projectId: ProjectId, deviceId: DeviceId, params: Params, options: WaitOptions = {}) {
-      const found = yield* find(projectId, deviceId)
-      const { call, isModelled } = yield* checks.toSetProperties(found.device.productKey, params)
-      return yield* submit(found, call, options, isModelled)
-    }
-  )
+  // What is at hand costs no step of the fiber. No spans: a span captures a stack, which costs as much as the checks.
+  const setProperties = (projectId: ProjectId, deviceId: DeviceId, params: Params, options: WaitOptions = {}) =>
+    Effect.flatMapEager(find(projectId, deviceId), (found) =>
+      Effect.flatMapEager(
+        checks.toSetProperties(found.device.productKey, params),
+        ({ call, isModelled }) => submit(found, call, options, isModelled)
+      ))
 
-  const callService = Effect.fnUntraced(
-    function*(
-      projectId: ProjectId,
-      deviceId: DeviceId,
-      serviceId: string,
-      params: Params,
-      options: WaitOptions = {}
-    ) {
-      const found = yield* find(projectId, deviceId)
-      return yield* submit(found, yield* checks.toCallService(found.device.productKey, serviceId, params), options)
-    }
-  )
+  const callService = (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    serviceId: string,
+    params: Params,
+    options: WaitOptions = {}
+  ) =>
+    Effect.flatMapEager(find(projectId, deviceId), (found) =>
+      Effect.flatMapEager(
+        checks.toCallService(found.device.productKey, serviceId, params),
+        (call) => submit(found, call, options)
+      ))
 
   const check: Commands["Service"]["check"] = Effect.fnUntraced(function*(productKey, serviceId, params) {
     const call = serviceId === null
@@ -381,7 +388,7 @@ const make = Effect.gen(function*() {
   })
 
   /** The seconds that a call without `wait` waits. */
-  const waitOf = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId, serviceId: string | null) {
+  const waitOf = Effect.fnUntracedEager(function*(projectId: ProjectId, deviceId: DeviceId, serviceId: string | null) {
     if (serviceId === null) return 0
     const { device } = yield* find(projectId, deviceId)
     const validator = Option.getOrUndefined(yield* models.ofProduct(device.productKey))
@@ -389,17 +396,12 @@ const make = Effect.gen(function*() {
   })
 
   /** Makes a call, and waits for its end if the device is connected. */
-  const callAndWait = Effect.fnUntraced(function*<E>(
+  const waitFor = Effect.fnUntraced(function*<E>(
     projectId: ProjectId,
     deviceId: DeviceId,
-    wanted: number,
-    call: (wait: number | undefined) => Effect.Effect<Command, E>
-  ) {
-    const wait = yield* Effect.mapError(
-      decodeWait(wanted),
-      ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["wait"], message }] })
-    )
-    if (wait === 0) return { command: yield* call(undefined), hasWaited: false }
+    wait: number,
+    call: (wait: number) => Effect.Effect<Command, E>
+  ): Effect.fn.Return<Waited, E | DeviceNotFound | DeviceDisabled | DeviceNotConnected | NoReply | StoreError> {
     const { device } = yield* find(projectId, deviceId)
     if (
       sessions.session(device.deviceId) === undefined && (yield* sessions.connected([deviceId])).length === 0
@@ -414,19 +416,38 @@ const make = Effect.gen(function*() {
     return { command: ended, hasWaited: true }
   })
 
-  const request: Commands["Service"]["request"] = Effect.fnUntraced(
-    function*(projectId, deviceId, serviceId, params, { wait, ...options } = {}) {
-      return yield* callAndWait(
-        projectId,
-        deviceId,
-        wait ?? (yield* waitOf(projectId, deviceId, serviceId)),
-        (wait) =>
-          serviceId === null
-            ? setProperties(projectId, deviceId, params, { ...options, wait })
-            : callService(projectId, deviceId, serviceId, params, { ...options, wait })
-      )
-    }
-  )
+  /** Makes a call that waits so many seconds; 0: not at all. */
+  const callAndWait = <E>(
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    wanted: number,
+    call: (wait: number | undefined) => Effect.Effect<Command, E>
+  ) =>
+    Effect.flatMapEager(
+      Effect.mapErrorEager(
+        decodeWait(wanted),
+        ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["wait"], message }] })
+      ),
+      (wait) =>
+        wait === 0
+          ? Effect.map(call(undefined), (command): Waited => ({ command, hasWaited: false }))
+          : waitFor(projectId, deviceId, wait, call)
+    )
+
+  const request: Commands["Service"]["request"] = (projectId, deviceId, serviceId, params, { wait, ...options } = {}) =>
+    Effect.flatMapEager(
+      wait === undefined ? waitOf(projectId, deviceId, serviceId) : Effect.succeed(wait),
+      (wanted) =>
+        callAndWait(
+          projectId,
+          deviceId,
+          wanted,
+          (wait): Effect.Effect<Command, ElementNotFound | Refused> =>
+            serviceId === null
+              ? setProperties(projectId, deviceId, params, { ...options, wait })
+              : callService(projectId, deviceId, serviceId, params, { ...options, wait })
+        )
+    )
 
   const sendUserMessage: Commands["Service"]["sendUserMessage"] = Effect.fn("Commands.sendUserMessage")(
     function*(projectId, deviceId, input, { wait = 0, ...options } = {}) {
@@ -478,10 +499,10 @@ const make = Effect.gen(function*() {
   })
 
   return Commands.of({
-    setProperties,
-    callService,
+    setProperties: whenRun(setProperties),
+    callService: whenRun(callService),
     check,
-    request,
+    request: whenRun(request),
     sendUserMessage,
     sendRaw,
     pull: delivery.pull,

@@ -61,5 +61,5 @@ export const decodeInput = <S extends Schema.ConstraintCodec<unknown, unknown>>(
   schema: S
 ): (input: S["Type"]) => Effect.Effect<S["Type"], InvalidInput> => {
   const decode = Schema.decodeUnknownEffect(Schema.toType(schema), { errors: "all" })
-  return (input) => Effect.mapError(decode(input), (error) => new InvalidInput({ issues: inputIssues(error) }))
+  return (input) => Effect.mapErrorEager(decode(input), (error) => new InvalidInput({ issues: inputIssues(error) }))
 }

@@ -20,8 +20,6 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
 const firstPause = 50
 const longestPause = 1000
 
-const isRetryable = ({ retryable }: StoreError): boolean => retryable
-
 /**
  * Tries again while the failure is retryable: after 50 ms, then with a growing
  * pause of at most 1 second. Fails with a failure that is not retryable.
@@ -29,10 +27,9 @@ const isRetryable = ({ retryable }: StoreError): boolean => retryable
 export const untilStored = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, StoreError, R> =>
   retried(effect, firstPause)
 
-/** Costs one step while nothing fails; `Effect.retry` with a schedule costs 28. */
+/** Costs one step while nothing fails, and none if the effect has its result; `Effect.retry` with a schedule costs 28. */
 const retried = <A, R>(effect: Effect.Effect<A, StoreError, R>, pause: number): Effect.Effect<A, StoreError, R> =>
-  Effect.catchIf(
-    effect,
-    isRetryable,
-    () => Effect.delay(Effect.suspend(() => retried(effect, Math.min(2 * pause, longestPause))), pause)
-  )
+  Effect.catchEager(effect, (error) =>
+    error.retryable
+      ? Effect.delay(Effect.suspend(() => retried(effect, Math.min(2 * pause, longestPause))), pause)
+      : Effect.fail(error))

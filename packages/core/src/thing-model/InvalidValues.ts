@@ -27,13 +27,12 @@ export const checkValues = (
   values: Values,
   check: (id: string, value: Json) => Json | Misfit,
   path: ReadonlyArray<string> = ["params"]
-): Effect.Effect<Values, InvalidValues> =>
-  Effect.suspend(() => {
-    const checked = Object.entries(values).map(([id, value]) => [id, check(id, value)] as const)
-    const [first, ...rest] = checked.flatMap(([id, value]) =>
-      value instanceof Misfit ? [{ path: [...path, id], message: value.message }] : []
-    )
-    return first === undefined
-      ? Effect.succeed(Object.fromEntries(checked) as Values)
-      : Effect.fail(new InvalidValues({ issues: [first, ...rest] }))
-  })
+): Effect.Effect<Values, InvalidValues> => {
+  const checked = Object.entries(values).map(([id, value]) => [id, check(id, value)] as const)
+  const [first, ...rest] = checked.flatMap(([id, value]) =>
+    value instanceof Misfit ? [{ path: [...path, id], message: value.message }] : []
+  )
+  return first === undefined
+    ? Effect.succeed(Object.fromEntries(checked) as Values)
+    : Effect.fail(new InvalidValues({ issues: [first, ...rest] }))
+}

@@ -139,8 +139,13 @@ const make = Effect.gen(function*() {
 
   return ModelCache.of({
     ofProducts,
-    ofProduct: (productKey) =>
-      Effect.map(ofProducts([productKey]), (models) => Option.fromUndefinedOr(models.get(productKey))),
+    // Commands pass here: a model that is at hand costs no fiber work.
+    ofProduct: (productKey) => {
+      const fresh = cache.fresh(productKey)
+      return fresh === undefined
+        ? Effect.map(ofProducts([productKey]), (models) => Option.fromUndefinedOr(models.get(productKey)))
+        : Effect.succeed(Option.fromUndefinedOr(fresh.model))
+    },
     tslOf: (productKey) => Effect.map(tsls.get([productKey]), (found) => found.get(productKey)!.model),
     changed: (productKey) =>
       Effect.suspend(() => {

@@ -78,10 +78,10 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
               path: endpoint.path
             }
             const handle = (caller: Caller) => warned(Effect.provideService(handler, CurrentPrincipal, caller), caller)
-            return Effect.flatMap(
-              HttpServerRequest.HttpServerRequest,
-              (request) => authorize(request, credentialOf(request), required, route, handle)
-            )
+            return Effect.withFiber(({ context }) => {
+              const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+              return authorize(request, credentialOf(request), required, route, handle)
+            })
           }
         }))
     )

@@ -3,7 +3,7 @@
  * (docs/decisions/0015-idempotent-posts.md).
  */
 import { CurrentAction, Idempotency, IdempotencyConflict, StoreError, TooManyIdempotencyKeys } from "@device-cloud/core"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { Code } from "../Code.ts"
@@ -46,7 +46,8 @@ export class IdempotencyMiddleware
       Idempotency,
       (idempotency) =>
         IdempotencyMiddleware.of((handler) =>
-          Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+          Effect.withFiber(({ context }) => {
+            const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
             const key = request.headers[header]
             return key === undefined ? handler : once(idempotency, key, request, handler)
           })
