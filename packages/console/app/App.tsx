@@ -14,6 +14,7 @@ import { NotLoaded } from "./NotLoaded.tsx"
 import { Questions } from "./parts/Dialog.tsx"
 import { Failure } from "./parts/Shown.tsx"
 import { Toasts } from "./parts/toasts.tsx"
+import { addressOf, readablePlaces } from "./places.ts"
 import { SignIn, SignInAgain } from "./SignIn.tsx"
 import { useTexts } from "./text/text.ts"
 
@@ -76,7 +77,7 @@ const SignedIn = () => {
   return (
     <Frame key={session.value.key_id} isBusy={isBusy}>
       <Router onLoadStart={() => setBusy(true)} onLoadEnd={() => setBusy(false)}>
-        <Route path="/console" component={Overview} />
+        <Route path="/console" component={Home} />
         <Route path="/console/products" component={Products} />
         <Route path="/console/products/:productKey/:tab?" component={Product} />
         <Route path="/console/devices" component={Devices} />
@@ -102,6 +103,16 @@ const SignedIn = () => {
       </Router>
     </Frame>
   )
+}
+
+/** The overview, or the first page that the access key may read. */
+const Home = () => {
+  const { route } = useLocation()
+  const [first = "overview"] = readablePlaces()
+  useEffect(() => {
+    if (first !== "overview") route(addressOf(first), true)
+  }, [first, route])
+  return first === "overview" ? <Overview /> : null
 }
 
 /** Whether a path can be decoded: the router does not take `/console/devices/%ZZ`. */

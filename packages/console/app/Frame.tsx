@@ -5,29 +5,11 @@ import type { ComponentChildren } from "preact"
 import { useLocation } from "preact-iso"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { connection } from "./api/live.ts"
-import { canRead, type Need, session, signOut } from "./api/session.ts"
+import { session, signOut } from "./api/session.ts"
 import { tellFailure } from "./parts/toasts.tsx"
+import { addressOf, readablePlaces } from "./places.ts"
 import { chooseLanguage, language, type Language, languages, useTexts } from "./text/text.ts"
 import { chooseTheme, type Theme, theme, themes } from "./theme.ts"
-
-/** The pages, and what each needs of the access key. */
-const places = {
-  overview: { reads: "overview", isOfProducts: true },
-  products: { reads: "products", isOfProducts: true },
-  devices: { reads: "devices", isOfProducts: true },
-  firmware: { reads: "ota", isOfProducts: true },
-  jobs: { reads: "jobs", isOfProducts: false },
-  scenes: { reads: "scenes", isOfProducts: false },
-  gateways: { reads: "topology", isOfProducts: false },
-  mesh: { reads: "mesh", isOfProducts: false },
-  events: { reads: "events", isOfProducts: true },
-  subscriptions: { reads: "subscriptions", isOfProducts: false },
-  keys: { reads: "projects", isOfProducts: false, role: "admin" },
-  projects: { reads: "quotas", isOfProducts: false },
-  audit: { reads: "audit", isOfProducts: false, role: "admin" }
-} satisfies Readonly<Record<string, Need>>
-
-const placeIds = Object.keys(places) as ReadonlyArray<keyof typeof places>
 
 /** `isBusy`: the next page is on its way, and the one before is still there. */
 export const Frame = (
@@ -90,12 +72,12 @@ const Navigation = ({ path }: { readonly path: string }) => {
   return (
     <nav aria-label={common.navigation}>
       <ul>
-        {placeIds.filter((place) => canRead(places[place])).map((place) => {
+        {readablePlaces().map((place) => {
           const isHere = place === "overview" ? current === "" : current === place
           return (
             <li key={place}>
               <a
-                href={place === "overview" ? "/console" : `/console/${place}`}
+                href={addressOf(place)}
                 {...isHere ? { "aria-current": "page" as const } : {}}
               >
                 {shell.pages[place]}

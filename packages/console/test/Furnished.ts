@@ -127,6 +127,7 @@ const make = Effect.gen(function*() {
     viewerKey: viewer["key"] as string,
     ofProductKey: yield* keyOf("product", { products: [key] }),
     ofProductsKey: yield* keyOf("products", { products: [certified["product_info"].product_key, key] }),
+    ofProductsAloneKey: yield* keyOf("products alone", { actions: ["products:read"] }),
     withoutEventsKey: yield* keyOf("no events", { actions: ["devices:read", "thingModels:read"] }),
     post,
     report: (temperature: number) => post({ Temperature: temperature }),

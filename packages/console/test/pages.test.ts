@@ -816,6 +816,20 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.strictEqual(await page.locator(":focus").inputValue(), "For the hall")
     })
 
+    inWindow(
+      "a key that may not read the overview begins at the first page that it may",
+      async ({ ofProductsAloneKey, page, site }) => {
+        const refused = refusals(page)
+        await signIn(page, site, ofProductsAloneKey)
+        await page.getByRole("heading", { name: "Products", level: 1 }).waitFor()
+        await page.getByRole("link", { name: "Thermostat" }).waitFor()
+        assert.strictEqual(new URL(page.url()).pathname, "/console/products")
+        await page.getByRole("link", { name: "Device Cloud" }).click()
+        await page.waitForURL(/products$/)
+        assert.deepStrictEqual(refused, [])
+      }
+    )
+
     inWindow("a subscription that begins at a time is not created without one", async ({ page, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/subscriptions")
