@@ -61,6 +61,16 @@ const lost = (page: Page) => page.getByText(/^The connection to the server is lo
 const twoFrames = (page: Page) =>
   page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
 
+/** Presses a button with the keyboard. */
+const press = async (page: Page, name: string) => {
+  await page.getByRole("button", { name, exact: true }).focus()
+  await page.keyboard.press("Enter")
+}
+
+/** The name of what has the focus. */
+const focused = (page: Page) =>
+  page.evaluate<string>("(document.activeElement.ariaLabel ?? document.activeElement.textContent).trim()")
+
 /** Waits until a field has a value. */
 const shows = (field: Locator, value: string) =>
   vi.waitFor(async () => assert.strictEqual(await field.inputValue(), value), { timeout: 15_000 })
@@ -829,6 +839,56 @@ describe.runIf(hasBrowser)("the console", () => {
         assert.deepStrictEqual(refused, [])
       }
     )
+
+    inWindow("a key that is shown or hidden keeps the focus", async ({ page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/subscriptions")
+      await press(page, "Show the key")
+      await page.getByLabel("The key that signs webhooks").waitFor()
+      assert.strictEqual(await focused(page), "Hide the key")
+      await page.keyboard.press("Enter")
+      await page.getByLabel("The key that signs webhooks").waitFor({ state: "detached" })
+      assert.strictEqual(await focused(page), "Show the key")
+    })
+
+    inWindow("a trace that is stopped keeps the focus", async ({ device, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, `${device}/trace`)
+      const isOff = () => page.getByRole("button", { name: "Stop the trace" }).getAttribute("aria-disabled")
+      assert.strictEqual(await isOff(), "true")
+      await press(page, "Start a trace")
+      await page.getByRole("button", { name: "Trace for longer" }).waitFor()
+      assert.strictEqual(await isOff(), "false")
+      await press(page, "Stop the trace")
+      await page.getByRole("button", { name: "Start a trace" }).waitFor()
+      assert.strictEqual(await focused(page), "Stop the trace")
+    })
+
+    inWindow("a property that is removed from a plot leaves the focus to the next", async ({ device, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, `${device}/data?p=PowerSwitch,Temperature,Target`)
+      for (const [removed, next] of [["Power", "Temperature"], ["Temperature", "Target"]] as const) {
+        await press(page, `Remove ${removed} from the plot`)
+        await page.getByRole("button", { name: `Remove ${removed} from the plot` }).waitFor({ state: "detached" })
+        assert.strictEqual(await focused(page), `Remove ${next} from the plot`)
+      }
+      // The last one stays.
+      await page.keyboard.press("Enter")
+      await twoFrames(page)
+      assert.strictEqual(await focused(page), "Remove Target from the plot")
+    })
+
+    inWindow("the ends of a list keep the focus", async ({ page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/devices")
+      for (const [name, place] of [["Next page", "Page 2 of 2"], ["Previous page", "Page 1 of 2"]] as const) {
+        await press(page, name)
+        await page.getByText(place, { exact: true }).waitFor()
+        await page.keyboard.press("Enter")
+        await twoFrames(page)
+        assert.deepStrictEqual([await focused(page), await page.getByText(place, { exact: true }).count()], [name, 1])
+      }
+    })
 
     inWindow("a subscription that begins at a time is not created without one", async ({ page, site }) => {
       await signIn(page, site)

@@ -41,7 +41,9 @@ export const Listing = <Row,>(
 export const Pager = ({ page, pages, total }: Omit<Paged<never>, "results">) => {
   const { common } = useTexts()
   const url = useUrl()
-  const to = (page: number) => () => url.set({ page })
+  const to = (page: number) => () => {
+    if (page >= 1 && page <= pages) url.set({ page })
+  }
   const isPast = page > pages
   // What was on the last page may have been deleted.
   useEffect(() => {
@@ -52,11 +54,12 @@ export const Pager = ({ page, pages, total }: Omit<Paged<never>, "results">) => 
       <span class="soft small">{common.countOf(formatNumber(total))}</span>
       {pages > 1 && (
         <div class="row">
-          <button type="button" class="button small" disabled={page <= 1} onClick={to(page - 1)}>
+          {/* One that is disabled would lose the focus. */}
+          <button type="button" class="button small" aria-disabled={page <= 1} onClick={to(page - 1)}>
             {common.previousPage}
           </button>
           <span class="small">{common.pageOf(page, pages)}</span>
-          <button type="button" class="button small" disabled={page >= pages} onClick={to(page + 1)}>
+          <button type="button" class="button small" aria-disabled={page >= pages} onClick={to(page + 1)}>
             {common.nextPage}
           </button>
         </div>

@@ -147,15 +147,15 @@ const Switch = (
       >
         {isOn ? texts.extend : texts.start}
       </button>
-      {isOn && (
-        <button
-          type="button"
-          class="button small"
-          onClick={() => void change(api.traces.stopTrace({ params }))}
-        >
-          {texts.stop}
-        </button>
-      )}
+      {/* It would lose the focus if it was gone when the trace ends. */}
+      <button
+        type="button"
+        class="button small"
+        aria-disabled={!isOn}
+        onClick={() => isOn && void change(api.traces.stopTrace({ params }))}
+      >
+        {texts.stop}
+      </button>
     </>
   )
 }

@@ -18,15 +18,16 @@ export const WebhookKey = () => {
       title={words.title}
       actions={
         <>
-          {shown === undefined && (
-            <button
-              type="button"
-              class="button small"
-              onClick={() => void show(api.scenes.getWebhookKey()).catch(tellFailure)}
-            >
-              {words.show}
-            </button>
-          )}
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              if (shown === undefined) void show(api.scenes.getWebhookKey()).catch(tellFailure)
+              else setShown(undefined)
+            }}
+          >
+            {shown === undefined ? words.show : words.hide}
+          </button>
           <button
             type="button"
             class="button small danger"

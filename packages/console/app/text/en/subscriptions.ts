@@ -55,6 +55,7 @@ export const subscriptions = {
     title: "Key of webhooks",
     body: "Receivers check with it that a request is from here. It signs the webhooks of subscriptions and of scenes.",
     show: "Show the key",
+    hide: "Hide the key",
     label: "The key that signs webhooks",
     rotate: "New key",
     rotateTitle: "Make a new key for all webhooks of the project?",

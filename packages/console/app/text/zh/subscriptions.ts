@@ -54,6 +54,7 @@ export const subscriptions: Texts["subscriptions"] = {
     title: "Webhook 签名密钥",
     body: "接收方用它确认请求来自这里。订阅和场景的 Webhook 都用它签名。",
     show: "显示密钥",
+    hide: "隐藏密钥",
     label: "Webhook 的签名密钥",
     rotate: "更换密钥",
     rotateTitle: "更换项目所有 Webhook 的签名密钥？",

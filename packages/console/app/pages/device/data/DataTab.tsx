@@ -114,8 +114,13 @@ const Chosen = (
           type="button"
           class="button small chip"
           aria-label={data.removeLine(name)}
-          disabled={chosen.length === 1}
-          onClick={() => onChange(ids.filter((other) => other !== id))}
+          aria-disabled={chosen.length === 1}
+          onClick={({ currentTarget: { nextElementSibling, previousElementSibling } }) => {
+            if (chosen.length === 1) return
+            const next = nextElementSibling ?? previousElementSibling
+            if (next instanceof HTMLElement) next.focus()
+            onChange(ids.filter((other) => other !== id))
+          }}
         >
           {name} <span aria-hidden="true">×</span>
         </button>

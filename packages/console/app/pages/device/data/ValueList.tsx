@@ -54,14 +54,20 @@ export const ValueList = (
             />
           )}
           <div class="row">
-            <button type="button" class="button small" disabled={ends.length === 0} onClick={() => setEnds(ends.slice(0, -1))}>
+            {/* One that is disabled would lose the focus. */}
+            <button
+              type="button"
+              class="button small"
+              aria-disabled={ends.length === 0}
+              onClick={() => setEnds(ends.slice(0, -1))}
+            >
               {texts.newer}
             </button>
             <button
               type="button"
               class="button small"
-              disabled={values.length < pageSize}
-              onClick={() => setEnds([...ends, values.at(-1)!.time - 1])}
+              aria-disabled={values.length < pageSize}
+              onClick={() => values.length === pageSize && setEnds([...ends, values.at(-1)!.time - 1])}
             >
               {texts.older}
             </button>
