@@ -890,6 +890,35 @@ describe.runIf(hasBrowser)("the console", () => {
       }
     })
 
+    inWindow("who cancels while a firmware is created gets none", async ({ page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/firmware")
+      await page.getByRole("button", { name: "New firmware" }).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("Product").selectOption({ label: "Thermostat" })
+      await dialog.locator("input[type=file]").setInputFiles({
+        name: "firmware.bin",
+        mimeType: "application/octet-stream",
+        buffer: Buffer.from("too early")
+      })
+      await dialog.getByLabel("Name (required)").fill("Thermostat")
+      await dialog.getByLabel("Version (required)").fill("4.0.0")
+      const creating = await holdUp(page, /\/ota\/firmwares$/, "POST")
+      await dialog.getByRole("button", { name: "Create" }).click()
+      await creating.arrived
+      await dialog.getByRole("button", { name: "Cancel" }).click()
+      const removed = page.waitForResponse((response) => response.request().method() === "DELETE")
+      creating.release("continue")
+      assert.strictEqual((await removed).status(), 200)
+      await twoFrames(page)
+      assert.strictEqual(new URL(page.url()).pathname, "/console/firmware")
+      await visit(page, site, "/console/products")
+      await visit(page, site, "/console/firmware")
+      await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
+      await page.getByText("1.1.0").waitFor()
+      assert.strictEqual(await page.getByText("4.0.0").count(), 0)
+    })
+
     inWindow("a subscription that begins at a time is not created without one", async ({ page, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/subscriptions")

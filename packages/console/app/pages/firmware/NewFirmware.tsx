@@ -28,7 +28,7 @@ export const NewFirmware = (
   const [share, setShare] = useState<number>()
   // What is stored counts towards the quota of the project: a form that was refused uses it again.
   const uploaded = useRef<{ readonly file: File; readonly productKey: string; readonly stored: StoredFile }>(undefined)
-  // Who closes the dialog breaks off the upload, and gets no firmware.
+  // Who closes the dialog breaks off the upload, and gets no firmware, also if it is being created.
   const closed = useRef(new AbortController())
   useEffect(() => () => closed.current.abort(), [])
   const upload = async (file: File): Promise<StoredFile | undefined> => {
@@ -62,7 +62,9 @@ export const NewFirmware = (
               hash: stored.md5
             }
           })
-          route(`/console/firmware/${id}`)
+          // It may be there although nobody waits for it any more.
+          if (closed.current.signal.aborted) await api.ota.deleteFirmware({ params: { firmware_id: String(id) } })
+          else route(`/console/firmware/${id}`)
         }}
       >
         <ProductField
