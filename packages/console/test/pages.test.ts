@@ -919,6 +919,33 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.strictEqual(await page.getByText("4.0.0").count(), 0)
     })
 
+    inWindow(
+      "a configuration that somebody else stores meanwhile is shown before it is replaced",
+      async ({ page, product, site }) => {
+        const store = async (content: string) => {
+          const response = await fetch(`${site}/openapi/v1/products/${product.split("/").at(-1)}/configuration`, {
+            method: "PUT",
+            headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
+            body: JSON.stringify({ format: "json", content })
+          })
+          assert.strictEqual(response.status, 200)
+        }
+        await store(`{"interval":60}`)
+        await signIn(page, site)
+        await visit(page, site, `${product}/configuration`)
+        const content = page.getByLabel("Content")
+        const save = page.getByRole("button", { name: "Save", exact: true })
+        await content.fill(`{"interval":5}`)
+        await store(`{"interval":3600}`)
+        await save.click()
+        await page.getByRole("alert").getByText(`{"interval":3600}`).waitFor()
+        assert.strictEqual(await content.inputValue(), `{"interval":5}`)
+        await save.click()
+        await page.getByText(/^Saved as version/).waitFor()
+        assert.strictEqual(await page.getByRole("alert").count(), 0)
+      }
+    )
+
     inWindow("a subscription that begins at a time is not created without one", async ({ page, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/subscriptions")

@@ -1,7 +1,7 @@
 /**
  * The remote configuration of a product: its versions, and what devices know of it.
  */
-import { useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data, Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
@@ -65,19 +65,39 @@ const Content = (
   }
 ) => {
   const { common, products: { configuration: words } } = useTexts()
-  const [format, setFormat] = useState(stored?.format ?? "json")
-  const [content, setContent] = useState(stored?.content ?? "{\n  \n}")
+  const [{ content, format }, setDraft] = useState(draftOf(stored))
+  const [base, setBase] = useState(stored)
+  /** What somebody else has stored since one began to write; null: nothing is stored any more. */
+  const [other, setOther] = useState<Version | null>()
+  const isChanged = content !== draftOf(base).content || format !== draftOf(base).format
+  const params = { product_key: productKey }
+  const isOutdated = (latest: Version | undefined) => latest?.configuration_id !== base?.configuration_id
+  const meet = (latest: Version | undefined) => {
+    setBase(latest)
+    setOther(latest ?? null)
+  }
+  // What somebody else stores is taken over while nothing is written here.
+  useEffect(() => {
+    if (!isOutdated(stored)) return
+    if (isChanged) return meet(stored)
+    setBase(stored)
+    setDraft(draftOf(stored))
+  }, [stored?.configuration_id])
   if (!canOperate.value) return stored === undefined ? null : <pre tabIndex={0}><code>{stored.content}</code></pre>
   return (
     <Form
       submit={common.save}
-      disabled={stored !== undefined && content === stored.content && format === stored.format}
+      disabled={base !== undefined && !isChanged}
       onSubmit={async () => {
-        const { version } = await api.configurations.putProductConfiguration({
-          params: { product_key: productKey },
-          payload: { format, content }
-        })
-        tell(words.saved(version))
+        const { results: [latest] } = await api.configurations.listProductConfigurations({ params })
+        if (isOutdated(latest)) {
+          meet(latest)
+        } else {
+          const saved = await api.configurations.putProductConfiguration({ params, payload: { format, content } })
+          setBase(saved)
+          setOther(undefined)
+          tell(words.saved(saved.version))
+        }
         reload()
       }}
     >
@@ -86,12 +106,21 @@ const Content = (
         path="format"
         value={format}
         options={[["json", "JSON"], ["text", words.text]]}
-        onChange={setFormat}
+        onChange={(format) => setDraft({ content, format })}
       />
-      <AreaField label={words.content} hint={words.contentHint} path="content" value={content} onInput={setContent} />
+      <AreaField label={words.content} hint={words.contentHint} path="content" value={content} onInput={(content) => setDraft({ content, format })} />
+      {other !== undefined && (
+        <div class="notice warn" role="alert">
+          <p>{words.changedMeanwhile}</p>
+          {other === null ? <p>{words.none}</p> : <pre tabIndex={0}><code>{other.content}</code></pre>}
+        </div>
+      )}
     </Form>
   )
 }
+
+const draftOf = (stored: Version | undefined): Pick<Version, "content" | "format"> =>
+  stored ?? { content: "{\n  \n}", format: "json" }
 
 const Actions = (
   { productKey, reload, versions }: {
