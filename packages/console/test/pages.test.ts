@@ -811,6 +811,15 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.getByRole("heading", { name: "Events", level: 1 }).waitFor()
     })
 
+    inWindow("who signs out of a session that has ended is signed out", async ({ context, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/products")
+      await context.clearCookies()
+      await page.getByRole("button", { name: "Sign out" }).click()
+      await page.getByRole("heading", { name: "Sign in", level: 1 }).waitFor()
+      assert.strictEqual(await page.getByRole("dialog").count(), 0)
+    })
+
     inWindow("who signs in again goes on where the focus was", async ({ context, page, scene, site }) => {
       await signIn(page, site)
       await visit(page, site, scene)

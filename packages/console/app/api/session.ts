@@ -103,8 +103,14 @@ export const signIn = async (accessKey: string): Promise<void> => {
 
 /** Ends the session, also for other windows: they ask for the key again. */
 export const signOut = async (): Promise<void> => {
-  await request(current, { method: "DELETE" })
+  try {
+    await request(current, { method: "DELETE" })
+  } catch (error) {
+    // One that has ended by itself needs no end.
+    if (!(error instanceof ApiError && error.isEnd)) throw error
+  }
   session.value = null
+  hasEnded.value = false
   tellWindows()
 }
 
