@@ -645,6 +645,8 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
       await visit(page, site, `${device}/data?from=1&to=9e15`)
       assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
+      await visit(page, site, "/console?span=toString")
+      assert.strictEqual(await page.getByRole("button", { name: "Hour" }).getAttribute("aria-pressed"), "true")
     })
 
     inWindow("a scene that one writes on while it is saved is not saved", async ({ page, scene, site }) => {

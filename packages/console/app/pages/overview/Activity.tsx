@@ -24,7 +24,7 @@ type Span = keyof typeof spans
 export const Activity = () => {
   const { overview } = useTexts()
   const url = useUrl()
-  const span: Span = url.get("span") in spans ? url.get("span") as Span : "hour"
+  const span: Span = Object.hasOwn(spans, url.get("span")) ? url.get("span") as Span : "hour"
   const query = usePolledQuery((signal) => {
     const to = Date.now()
     return api.overview.getActivity({ query: { from: to - spans[span], to }, signal })
