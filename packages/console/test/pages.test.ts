@@ -822,6 +822,29 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.strictEqual(await page.getByRole("dialog").count(), 0)
     })
 
+    inWindow("a page whose session has ended asks the server for nothing", async ({ context, device, page, site }) => {
+      await signIn(page, site)
+      const opened = streamed(page)
+      await visit(page, site, `${device}/trace`)
+      await opened
+      await page.clock.install()
+      await context.request.delete(`${site}/openapi/v1/browser-sessions/current`, {
+        headers: { "x-csrf-protection": "1" }
+      })
+      await page.getByText(/^Your session has ended/).waitFor()
+      await page.waitForLoadState("networkidle")
+      const asked: Array<string> = []
+      page.on("request", (request) => asked.push(request.url()))
+      for (let second = 0; second < 30; second++) await page.clock.runFor(1000)
+      assert.deepStrictEqual(asked, [])
+      // It follows the device again when somebody has signed in.
+      const again = streamed(page)
+      await page.getByLabel("Access key").fill(ownerKey)
+      await page.getByRole("button", { name: "Sign in" }).click()
+      await page.clock.runFor(5000)
+      assert.strictEqual((await again).status(), 200)
+    })
+
     inWindow("who signs in again goes on where the focus was", async ({ context, page, scene, site }) => {
       await signIn(page, site)
       await visit(page, site, scene)

@@ -5,7 +5,7 @@ import { signal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 import { ApiError } from "./ApiError.ts"
 import { request } from "./client.ts"
-import { noticeEnd, ownProducts } from "./session.ts"
+import { hasEnded, noticeEnd, ownProducts } from "./session.ts"
 
 /** An event of the stream; `docs/api/events.md` says what each type has. */
 export interface LiveEvent {
@@ -151,7 +151,11 @@ const open = (address: string): () => void => {
     connection.value = isRefused ? "off" : "lost"
     // The next listener asks anew: somebody else may have signed in.
     if (isRefused) stream = undefined
-    else timer = setTimeout(connect, 2000)
+    else connectLater()
+  }
+  /** Nobody is let in until somebody has signed in again. */
+  const connectLater = () => {
+    timer = setTimeout(() => hasEnded.value ? connectLater() : connect(), 2000)
   }
   if (connection.value === "off") connection.value = "connecting"
   connect()

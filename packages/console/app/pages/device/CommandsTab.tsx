@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { useLive } from "../../api/live.ts"
-import { may } from "../../api/session.ts"
+import { hasEnded, may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { deviceHref } from "../../parts/Devices.tsx"
 import { ask } from "../../parts/Dialog.tsx"
@@ -39,7 +39,7 @@ export const CommandsTab = ({ device, model }: TabProps) => {
   const isBusy = query.data?.results.some(({ state }) => isUnderWay(state)) === true
   useEffect(() => {
     const timer = setInterval(() => {
-      if (document.visibilityState === "visible") query.reload()
+      if (document.visibilityState === "visible" && !hasEnded.value) query.reload()
     }, isBusy ? soon : later)
     return () => clearInterval(timer)
   }, [isBusy, query.reload])

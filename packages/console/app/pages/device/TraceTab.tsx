@@ -4,7 +4,7 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { may } from "../../api/session.ts"
+import { hasEnded, may, noticeEnd } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { SelectField } from "../../parts/Form.tsx"
 import { Card, Empty } from "../../parts/Page.tsx"
@@ -89,7 +89,7 @@ const useTrace = (deviceId: string) => {
     const readOn = async () => {
       while (!abort.signal.aborted) {
         await new Promise((resolve) => setTimeout(resolve, pause))
-        if (document.visibilityState !== "visible" || cursor.current === undefined) continue
+        if (document.visibilityState !== "visible" || hasEnded.value || cursor.current === undefined) continue
         try {
           const next = await api.traces.readTrace({
             params: { device_id: deviceId },
@@ -97,7 +97,8 @@ const useTrace = (deviceId: string) => {
             signal: abort.signal
           })
           query.change((trace) => joined(trace, next))
-        } catch {
+        } catch (error) {
+          noticeEnd(error)
           // The page says by itself when the server is away; the next second tries again.
         }
       }
