@@ -122,6 +122,7 @@ const make = Effect.gen(function*() {
     batched: at(`/devices/${batched["device_id"]}`),
     connect: at(`/devices/connect?product=${key}&device=${device["device_id"]}`),
     product: at(`/products/${key}`),
+    codec: at(`/products/${certified["product_info"].product_key}/codec`),
     hub: at(`/devices/${hub["device_id"]}`),
     scene: at(`/scenes/${scene["id"]}`),
     viewerKey: viewer["key"] as string,

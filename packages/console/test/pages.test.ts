@@ -980,6 +980,44 @@ describe.runIf(hasBrowser)("the console", () => {
       }
     )
 
+    inWindow(
+      "a codec that somebody else stores meanwhile is shown before it is replaced",
+      async ({ codec, page, site }) => {
+        const codecOf = (name: string) => ({
+          reports: [{
+            name,
+            method: "thing.event.property.post",
+            parts: [{ type: "uint", size: 2, to: "params.Angle" }]
+          }]
+        })
+        const store = async (name: string) => {
+          const response = await fetch(`${site}${codec.replace("/console", "/openapi/v1")}`, {
+            method: "PUT",
+            headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
+            body: JSON.stringify({ codec: codecOf(name) })
+          })
+          assert.strictEqual(response.status, 200)
+        }
+        await store("first")
+        await signIn(page, site)
+        await visit(page, site, codec)
+        const text = page.getByLabel("Description as JSON")
+        const save = page.getByRole("button", { name: "Save", exact: true })
+        await text.fill(JSON.stringify(codecOf("mine")))
+        await store("theirs")
+        await save.click()
+        await page.getByRole("alert").getByText("theirs").waitFor()
+        assert.strictEqual(await text.inputValue(), JSON.stringify(codecOf("mine")))
+        await save.click()
+        await page.getByText(/^Saved as version/).waitFor()
+        assert.strictEqual(await page.getByRole("alert").count(), 0)
+        // What is deleted is gone from the form, too.
+        await page.getByRole("button", { name: "Delete the codec?" }).click()
+        await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
+        await shows(text, "{}")
+      }
+    )
+
     inWindow("a subscription that begins at a time is not created without one", async ({ page, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/subscriptions")

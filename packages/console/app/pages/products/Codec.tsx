@@ -13,6 +13,7 @@ import { Card } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Time } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useStored } from "../../parts/useStored.ts"
 import { useTexts } from "../../text/text.ts"
 
 type Stored = Data<typeof api.codecs.getCodec>
@@ -24,15 +25,7 @@ export const Codec = ({ productKey }: { readonly productKey: string }) => {
   const query = useQuery((signal) => api.codecs.getCodec({ params: { product_key: productKey }, signal }), [productKey])
   return (
     <Shown query={query}>
-      {(stored) => (
-        // What is deleted is gone from the form, too.
-        <Editor
-          key={stored.codec === null ? "none" : "some"}
-          productKey={productKey}
-          stored={stored}
-          reload={query.reload}
-        />
-      )}
+      {(stored) => <Editor productKey={productKey} stored={stored} reload={query.reload} />}
     </Shown>
   )
 }
@@ -45,7 +38,12 @@ const Editor = (
   }
 ) => {
   const { common, products: { codec: words } } = useTexts()
-  const [text, setText] = useState(JSON.stringify(stored.codec ?? {}, null, 2))
+  const [text, setText] = useState(textOf(stored))
+  const { newer, save } = useStored(stored, {
+    idOf: ({ codec, version }) => codec === null ? "" : version,
+    isChanged: (base) => text !== textOf(base),
+    take: (stored) => setText(textOf(stored))
+  })
   const params = { product_key: productKey }
   const codec = objectOf(text)
   return (
@@ -69,12 +67,26 @@ const Editor = (
               submit={common.save}
               disabled={codec === undefined}
               onSubmit={async () => {
-                const { version } = await api.codecs.putCodec({ params, payload: { codec: codec! } })
-                tell(words.saved(version))
+                const saved = await save(
+                  () => api.codecs.getCodec({ params }),
+                  () => api.codecs.putCodec({ params, payload: { codec: codec! } })
+                )
+                if (saved !== undefined) {
+                  setText((now) => now === text ? textOf(saved) : now)
+                  tell(words.saved(saved.version))
+                }
                 reload()
               }}
             >
               <ObjectField label={words.description} path="codec" value={text} onInput={setText} />
+              {newer !== undefined && (
+                <div class="notice warn" role="alert">
+                  <p>{common.changedMeanwhile}</p>
+                  {newer.stored.codec === null
+                    ? <p>{words.none}</p>
+                    : <pre tabIndex={0}><code>{textOf(newer.stored)}</code></pre>}
+                </div>
+              )}
             </Form>
           )
           : <pre tabIndex={0}><code>{text}</code></pre>}
@@ -83,6 +95,8 @@ const Editor = (
     </div>
   )
 }
+
+const textOf = ({ codec }: Stored): string => JSON.stringify(codec ?? {}, null, 2)
 
 /** Converts by what stands in the form, also before it is saved. */
 const Trial = (

@@ -1,7 +1,7 @@
 /**
  * The remote configuration of a product: its versions, and what devices know of it.
  */
-import { useEffect, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data, Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
@@ -15,6 +15,7 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useStored } from "../../parts/useStored.ts"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 
@@ -66,38 +67,24 @@ const Content = (
 ) => {
   const { common, products: { configuration: words } } = useTexts()
   const [{ content, format }, setDraft] = useState(draftOf(stored))
-  const [base, setBase] = useState(stored)
-  /** What somebody else has stored since one began to write; null: nothing is stored any more. */
-  const [other, setOther] = useState<Version | null>()
-  const isChanged = content !== draftOf(base).content || format !== draftOf(base).format
+  const isChanged = (base: Version | undefined) => content !== draftOf(base).content || format !== draftOf(base).format
+  const { base, newer, save } = useStored(stored, {
+    idOf: (stored) => stored?.configuration_id ?? "",
+    isChanged,
+    take: (stored) => setDraft(draftOf(stored))
+  })
   const params = { product_key: productKey }
-  const isOutdated = (latest: Version | undefined) => latest?.configuration_id !== base?.configuration_id
-  const meet = (latest: Version | undefined) => {
-    setBase(latest)
-    setOther(latest ?? null)
-  }
-  // What somebody else stores is taken over while nothing is written here.
-  useEffect(() => {
-    if (!isOutdated(stored)) return
-    if (isChanged) return meet(stored)
-    setBase(stored)
-    setDraft(draftOf(stored))
-  }, [stored?.configuration_id])
   if (!canOperate.value) return stored === undefined ? null : <pre tabIndex={0}><code>{stored.content}</code></pre>
   return (
     <Form
       submit={common.save}
-      disabled={base !== undefined && !isChanged}
+      disabled={base !== undefined && !isChanged(base)}
       onSubmit={async () => {
-        const { results: [latest] } = await api.configurations.listProductConfigurations({ params })
-        if (isOutdated(latest)) {
-          meet(latest)
-        } else {
-          const saved = await api.configurations.putProductConfiguration({ params, payload: { format, content } })
-          setBase(saved)
-          setOther(undefined)
-          tell(words.saved(saved.version))
-        }
+        const saved = await save(
+          async () => (await api.configurations.listProductConfigurations({ params })).results[0],
+          () => api.configurations.putProductConfiguration({ params, payload: { format, content } })
+        )
+        if (saved !== undefined) tell(words.saved(saved.version))
         reload()
       }}
     >
@@ -109,10 +96,10 @@ const Content = (
         onChange={(format) => setDraft({ content, format })}
       />
       <AreaField label={words.content} hint={words.contentHint} path="content" value={content} onInput={(content) => setDraft({ content, format })} />
-      {other !== undefined && (
+      {newer !== undefined && (
         <div class="notice warn" role="alert">
-          <p>{words.changedMeanwhile}</p>
-          {other === null ? <p>{words.none}</p> : <pre tabIndex={0}><code>{other.content}</code></pre>}
+          <p>{common.changedMeanwhile}</p>
+          {newer.stored === undefined ? <p>{words.none}</p> : <pre tabIndex={0}><code>{newer.stored.content}</code></pre>}
         </div>
       )}
     </Form>

@@ -28,6 +28,7 @@ export const common = {
   remove: "Delete",
   removed: "Deleted",
   edit: "Edit",
+  changedMeanwhile: "This has changed meanwhile. Save again to replace what is stored now:",
   unsavedTitle: "Leave without saving?",
   unsavedBody: "What is changed here and not saved is lost.",
   leave: "Leave",

@@ -89,7 +89,6 @@ export const products = {
     text: "Text",
     content: "Content",
     contentHint: "At most 65,536 bytes. Saving sends nothing.",
-    changedMeanwhile: "The configuration has changed meanwhile. Save again to replace what is stored now:",
     size: "Bytes",
     saved: (version: number) => `Saved as version ${version}`,
     push: "Push",

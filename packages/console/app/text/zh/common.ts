@@ -29,6 +29,7 @@ export const common: Texts["common"] = {
   remove: "删除",
   removed: "已删除",
   edit: "编辑",
+  changedMeanwhile: "内容在此期间已被更改。再次保存将替换现在存储的内容：",
   unsavedTitle: "不保存就离开？",
   unsavedBody: "此处未保存的修改将会丢失。",
   leave: "离开",

@@ -80,7 +80,6 @@ export const products: Texts["products"] = {
     text: "文本",
     content: "内容",
     contentHint: "最多 65,536 字节。保存时不会下发。",
-    changedMeanwhile: "配置在此期间已被更改。再次保存将替换现在存储的内容：",
     size: "字节",
     saved: (version) => `已保存为版本 ${version}`,
     push: "推送",
