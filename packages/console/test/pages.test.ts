@@ -924,6 +924,39 @@ describe.runIf(hasBrowser)("the console", () => {
       }
     })
 
+    inWindow("an action of a scene that is moved keeps the focus", async ({ page, scene, site }) => {
+      await signIn(page, site)
+      await visit(page, site, scene)
+      for (const kind of ["action/delay", "action/webhook"]) {
+        await page.getByLabel("Add an action").selectOption(kind)
+        await page.getByRole("button", { name: "Add", exact: true }).last().click()
+      }
+      await page.getByRole("button", { name: /^Move up: 3/ }).focus()
+      for (const place of [2, 1, 1]) {
+        await page.keyboard.press("Enter")
+        await page.getByRole("heading", { name: `${place}. Call an address` }).waitFor()
+        await twoFrames(page)
+        assert.strictEqual(await focused(page), `Move up: ${place}. Call an address`)
+      }
+    })
+
+    inWindow("who deletes a row of a table goes on in the table", async ({ page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/keys")
+      await page.getByRole("button", { name: "New access key" }).click()
+      await page.getByRole("dialog").getByLabel("Name").fill("short-lived")
+      await page.keyboard.press("Enter")
+      await page.getByRole("dialog").getByText("This is the only time").waitFor()
+      await page.getByRole("dialog").getByRole("button", { name: "Close" }).click()
+      const row = page.getByRole("row", { name: /short-lived/ })
+      await row.getByRole("button", { name: /^Delete/ }).focus()
+      await page.keyboard.press("Enter")
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).press("Enter")
+      await row.waitFor({ state: "detached" })
+      await twoFrames(page)
+      assert.strictEqual(await focused(page), "Access keys of the project")
+    })
+
     inWindow("who cancels while a firmware is created gets none", async ({ page, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/firmware")

@@ -2,6 +2,7 @@
  * Tables.
  */
 import type { ComponentChildren } from "preact"
+import { useLayoutEffect, useRef } from "preact/hooks"
 import { useTexts } from "../text/text.ts"
 
 /** A column of a table. */
@@ -41,8 +42,14 @@ export const Table = <Row,>(
     }
     selection?.onChange(next)
   }
+  const frame = useRef<HTMLDivElement>(null)
+  const hadFocus = frame.current?.contains(document.activeElement) === true
+  // A row that had the focus is gone: one goes on in the table.
+  useLayoutEffect(() => {
+    if (hadFocus && document.activeElement === document.body) frame.current!.focus({ preventScroll: true })
+  })
   return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label={caption}>
+    <div class="table-frame" tabIndex={0} role="region" aria-label={caption} ref={frame}>
       <table>
         <caption class="visually-hidden">{caption}</caption>
         <thead>

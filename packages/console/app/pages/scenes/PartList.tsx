@@ -1,7 +1,7 @@
 /**
  * The triggers, conditions or actions of a scene.
  */
-import { useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { SelectField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
 import { useTexts } from "../../text/text.ts"
@@ -18,11 +18,23 @@ export const PartList = (
   const { common, scenes } = useTexts()
   const options = Object.keys(kinds[role]).map((uri) => [uri, scenes.kinds[uri] ?? uri] as const)
   const [chosen, setChosen] = useState(options[0]![0])
-  const move = (from: number, to: number) => onChange(parts.toSpliced(from, 1).toSpliced(to, 0, parts[from]!))
+  const list = useRef<HTMLOListElement>(null)
+  const [moved, setMoved] = useState<{ readonly to: number; readonly button: number }>()
+  // The focus goes with what is moved, so that one can move it on.
+  useEffect(() => {
+    if (moved === undefined) return
+    list.current?.children[moved.to]?.querySelectorAll<HTMLElement>(".part-head button")[moved.button]?.focus()
+  }, [moved])
+  const move = (from: number, by: -1 | 1) => {
+    const to = from + by
+    if (to < 0 || to === parts.length) return
+    onChange(parts.toSpliced(from, 1).toSpliced(to, 0, parts[from]!))
+    setMoved({ to, button: by === -1 ? 0 : 1 })
+  }
   return (
     <Card title={scenes[role]}>
       <p class="soft">{scenes[`${role}Hint`]}</p>
-      {parts.length > 0 && <ol class="stack">
+      {parts.length > 0 && <ol class="stack" ref={list}>
         {parts.map((part, index) => {
           const title = `${index + 1}. ${scenes.kinds[part.URI] ?? part.URI}`
           return (
@@ -37,8 +49,8 @@ export const PartList = (
                           type="button"
                           class="button small"
                           aria-label={`${scenes.up}: ${title}`}
-                          disabled={index === 0}
-                          onClick={() => move(index, index - 1)}
+                          aria-disabled={index === 0}
+                          onClick={() => move(index, -1)}
                         >
                           ↑
                         </button>
@@ -46,8 +58,8 @@ export const PartList = (
                           type="button"
                           class="button small"
                           aria-label={`${scenes.down}: ${title}`}
-                          disabled={index === parts.length - 1}
-                          onClick={() => move(index, index + 1)}
+                          aria-disabled={index === parts.length - 1}
+                          onClick={() => move(index, 1)}
                         >
                           ↓
                         </button>

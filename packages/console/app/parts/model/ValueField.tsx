@@ -124,7 +124,10 @@ export const ArrayField = (
               class="button small"
               disabled={disabled}
               aria-label={common.model.removeItem(label, index + 1)}
-              onClick={() => onChange(items.filter((_, other) => other !== index))}
+              onClick={({ currentTarget }) => {
+                currentTarget.closest("fieldset")?.querySelector<HTMLElement>(":scope > .stack > button")?.focus()
+                onChange(items.filter((_, other) => other !== index))
+              }}
             >
               {common.remove}
             </button>
@@ -133,9 +136,10 @@ export const ArrayField = (
         <button
           type="button"
           class="button small"
-          disabled={disabled || isFull}
+          disabled={disabled}
+          aria-disabled={isFull}
           aria-label={common.model.addItem(label)}
-          onClick={() => onChange([...items, firstOf(item)])}
+          onClick={() => isFull || onChange([...items, firstOf(item)])}
         >
           {common.model.add}
         </button>
