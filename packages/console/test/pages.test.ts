@@ -957,6 +957,29 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.strictEqual(await focused(page), "Access keys of the project")
     })
 
+    inWindow(
+      "devices for which an action has failed stay selected, and it is tried again for them alone",
+      async ({ page, site }) => {
+        await signIn(page, site)
+        await visit(page, site, "/console/devices")
+        const boxes = page.locator("tbody input[type=checkbox]")
+        await boxes.nth(0).check()
+        await boxes.nth(1).check()
+        const asked: Array<string> = []
+        await page.route(/\/openapi\/v1\/things\/\w+\/status/, (route) => {
+          asked.push(route.request().url())
+          return asked.length === 1 ? route.abort() : route.continue()
+        })
+        const enable = page.getByRole("toolbar").getByRole("button", { name: "Enable" })
+        await enable.click()
+        await page.getByText(/^1 done, 1 failed: The server cannot be reached/).waitFor()
+        await page.getByText("1 selected").waitFor()
+        await enable.click()
+        await page.getByRole("toolbar").waitFor({ state: "detached" })
+        assert.deepStrictEqual(asked.slice(2), [asked[0]])
+      }
+    )
+
     inWindow("who cancels while a firmware is created gets none", async ({ page, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/firmware")

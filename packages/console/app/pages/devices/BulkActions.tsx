@@ -12,14 +12,22 @@ import { NewJob } from "../jobs/NewJob.tsx"
 import { AddToGroup } from "./AddToGroup.tsx"
 import { SetProperties } from "./SetProperties.tsx"
 
-export const BulkActions = ({ ids, onDone }: { readonly ids: ReadonlyArray<string>; readonly onDone: () => void }) => {
+/** `onDone` gets the devices that are left because it has failed for them. */
+export const BulkActions = (
+  { ids, onDone }: { readonly ids: ReadonlyArray<string>; readonly onDone: (left: ReadonlySet<string>) => void }
+) => {
   const { common, devices, groups, jobs } = useTexts()
   const [open, setOpen] = useState<"properties" | "job" | "group">()
   const close = () => setOpen(undefined)
-  const change = (action: "enable" | "disable") => () =>
-    each(ids, (device_id) => api.devices.changeDeviceStatus({ params: { device_id }, payload: { action } }))
-      .then((count) => tell(devices.done(count)))
-      .finally(onDone)
+  const each = (run: (id: string) => Promise<unknown>, told: (count: number) => string) => {
+    const left = new Set(ids)
+    return () => forEach(left, run).then((count) => tell(told(count))).finally(() => onDone(left))
+  }
+  const change = (action: "enable" | "disable") =>
+    each(
+      (device_id) => api.devices.changeDeviceStatus({ params: { device_id }, payload: { action } }),
+      devices.done
+    )
   return (
     <div class="row" role="toolbar" aria-label={common.selected(ids.length)}>
       <strong>{common.selected(ids.length)}</strong>
@@ -52,10 +60,7 @@ export const BulkActions = ({ ids, onDone }: { readonly ids: ReadonlyArray<strin
             body: devices.askRemoveBody,
             action: common.remove,
             danger: true,
-            run: () =>
-              each(ids, (device_id) => api.devices.deleteDevice({ params: { device_id } }))
-                .then((count) => tell(devices.removed(count)))
-                .finally(onDone)
+            run: each((device_id) => api.devices.deleteDevice({ params: { device_id } }), devices.removed)
           })}
       >
         {common.remove}
@@ -67,15 +72,19 @@ export const BulkActions = ({ ids, onDone }: { readonly ids: ReadonlyArray<strin
   )
 }
 
-/** Does it for some devices at a time. Fails when one failed, and says how many did not. */
-const each = async (ids: ReadonlyArray<string>, run: (id: string) => Promise<unknown>): Promise<number> => {
+/**
+ * Does it for the devices that are left, some at a time. Fails when one failed, and says
+ * how many did not: these are left no longer.
+ */
+const forEach = async (left: Set<string>, run: (id: string) => Promise<unknown>): Promise<number> => {
   let done = 0
   const failures: Array<ApiError> = []
-  const waiting = [...ids]
+  const waiting = [...left]
   const work = async () => {
     for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
       try {
         await run(id)
+        left.delete(id)
         done++
       } catch (error) {
         failures.push(asApiError(error))

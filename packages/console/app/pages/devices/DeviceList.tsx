@@ -57,8 +57,8 @@ export const DeviceList = () => {
         {(rows) => (
           <>
             {selected.size > 0 && (
-              <BulkActions ids={[...selected]} onDone={() => {
-                setSelected(new Set())
+              <BulkActions ids={[...selected]} onDone={(left) => {
+                setSelected(new Set(left))
                 query.reload()
               }} />
             )}
