@@ -779,6 +779,38 @@ describe.runIf(hasBrowser)("the console", () => {
       await page.getByRole("img", { name: /: from 0.00042 °C to 0.00042 °C/ }).waitFor()
     })
 
+    inWindow(
+      "a plot names its days where the clocks change at midnight",
+      async ({ device, page, post, site }) => {
+        const [from, to] = [Date.parse("2026-09-01T12:00Z"), Date.parse("2026-09-12T12:00Z")]
+        await post({ Target: 1 })
+        await page.route(/\/history\/query$/, async (route) => {
+          const response = await route.fetch()
+          const body = await response.json()
+          const results = [from, to].map((time) => ({ time, avg: 1, min: 1, max: 1, last: 1, count: 1 }))
+          body.data.series = [{ property_id: "Target", results }]
+          await route.fulfill({ response, json: body })
+        })
+        await page.addInitScript(`{
+          const { fillText } = CanvasRenderingContext2D.prototype
+          window.written = new Set()
+          CanvasRenderingContext2D.prototype.fillText = function (...drawn) {
+            window.written.add(drawn[0])
+            return fillText.apply(this, drawn)
+          }
+        }`)
+        await signIn(page, site)
+        await page.goto(`${site}${device}/data?p=Target&from=${from}&to=${to}`)
+        await page.locator(".plot canvas").waitFor()
+        await twoFrames(page)
+        const days = await page.evaluate<ReadonlyArray<string>>(
+          `[...window.written].filter((text) => text.startsWith("Sep"))`
+        )
+        assert.deepStrictEqual(days, ["Sep 2", "Sep 4", "Sep 6", "Sep 8", "Sep 10", "Sep 12"])
+      },
+      { timezoneId: "America/Santiago" }
+    )
+
     inWindow("a value near zero is not shown as zero", async ({ device, page, post, site }) => {
       await post({ Temperature: 1.5e-7 })
       await signIn(page, site)

@@ -4,6 +4,7 @@
 import { language } from "../text/text.ts"
 
 const minute = 60
+const hour = 3600
 const day = 86_400
 const month = 28 * day
 
@@ -18,8 +19,10 @@ export const namesOf = (ticks: ReadonlyArray<number>, step: number, zone?: strin
     return (tick: number) => made.format(tick * 1000)
   }
   const dayOf = format({ month: "short", day: "numeric" })
-  if (step >= month) return ticks.map(format({ year: "numeric", month: "short" }))
-  if (step >= day) return ticks.map(dayOf)
+  // Where the clocks change at midnight, the tick of a day may lie an hour before the day.
+  const inside = ticks.map((tick) => tick + hour)
+  if (step >= month) return inside.map(format({ year: "numeric", month: "short" }))
+  if (step >= day) return inside.map(dayOf)
   const timeOf = format({ hour: "2-digit", minute: "2-digit", ...step < minute ? { second: "2-digit" } : {} })
   return ticks.map((tick, index) => {
     const isNewDay = index === 0 || dayOf(tick) !== dayOf(ticks[index - 1]!)
