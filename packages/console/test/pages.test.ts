@@ -383,6 +383,34 @@ describe.runIf(hasBrowser)("the console", () => {
       assert.strictEqual(await dialog.count(), 0)
     })
 
+    inWindow("what is not saved is lost by no way back", async ({ page, product, scene, site }) => {
+      await signIn(page, site)
+      await visit(page, site, product)
+      const dialog = page.getByRole("dialog", { name: "Leave without saving?" })
+      for (
+        const [path, label, text] of [[scene, "Description", "For the hall"], [
+          `${product}/model`,
+          "The model as JSON",
+          "{}"
+        ]]
+      ) {
+        await visit(page, site, "/console/products")
+        await page.evaluate(follow(path!))
+        const field = page.getByLabel(label!)
+        await field.fill(text!)
+        await page.getByRole("link", { name: "Skip to the content" }).press("Enter")
+        await page.waitForURL(/#main$/)
+        assert.strictEqual(await dialog.count(), 0)
+        await page.evaluate("history.go(-2)")
+        await dialog.getByRole("button", { name: "Cancel" }).click()
+        assert.deepStrictEqual([await field.inputValue(), new URL(page.url()).pathname], [text, path])
+        await page.evaluate("history.back()")
+        await dialog.getByRole("button", { name: "Leave" }).click()
+        await page.getByRole("heading", { name: "Products", level: 1 }).waitFor()
+        assert.strictEqual(new URL(page.url()).pathname, "/console/products")
+      }
+    })
+
     inWindow(
       "an element of a model is not saved while one of its fields is half written",
       async ({ page, product, site }) => {
