@@ -1038,6 +1038,20 @@ describe.runIf(hasBrowser)("the console", () => {
       }
     )
 
+    inWindow(
+      "a browser whose clock is fast can stop the time in which sub-devices join",
+      async ({ hub, page, site }) => {
+        await signIn(page, site)
+        await page.clock.install({ time: Date.now() + 3_600_000 })
+        await visit(page, site, `/console/gateways?gateway=${hub.split("/").at(-1)}`)
+        await page.getByRole("button", { name: "Let sub-devices join" }).click()
+        await page.getByRole("dialog").getByRole("button", { name: "Start" }).click()
+        await page.getByRole("heading", { name: "Sub-devices may join" }).waitFor()
+        await page.getByRole("button", { name: "Stop", exact: true }).click()
+        await page.getByRole("heading", { name: "Sub-devices could join" }).waitFor()
+      }
+    )
+
     inWindow("who cancels while a firmware is created gets none", async ({ page, site }) => {
       await signIn(page, site)
       await visit(page, site, "/console/firmware")

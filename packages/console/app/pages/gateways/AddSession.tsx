@@ -73,6 +73,8 @@ const OpenSession = ({ gatewayId, onStopped, sessionId, topology, until }: {
 }) => {
   const { common, gateways } = useTexts()
   const url = useUrl()
+  // The server says whether it is open: the clock of the browser may be wrong.
+  const isOpen = until > 0
   const seconds = useSecondsUntil(until)
   const added = useQuery(
     (signal) =>
@@ -88,8 +90,8 @@ const OpenSession = ({ gatewayId, onStopped, sessionId, topology, until }: {
   }
   return (
     <Card
-      title={seconds > 0 ? gateways.open : gateways.over}
-      actions={seconds > 0
+      title={isOpen ? gateways.open : gateways.over}
+      actions={isOpen
         ? may("operator") && (
           <button type="button" class="button" onClick={() => void stop().catch(tellFailure)}>{gateways.stop}</button>
         )
@@ -97,11 +99,11 @@ const OpenSession = ({ gatewayId, onStopped, sessionId, topology, until }: {
           <button type="button" class="button" onClick={() => url.set({ session: "" })}>{common.close}</button>
         )}
     >
-      {seconds > 0 && <p role="timer">{gateways.remaining(duration(seconds))}</p>}
+      {isOpen && <p role="timer">{gateways.remaining(duration(seconds))}</p>}
       <Shown query={added}>
         {({ sub_devices }) =>
           sub_devices.length === 0
-            ? <p class="soft">{seconds > 0 ? gateways.nothingYet : gateways.nothingAdded}</p>
+            ? <p class="soft">{isOpen ? gateways.nothingYet : gateways.nothingAdded}</p>
             : (
               <div class="stack tight">
                 <p>{gateways.added(sub_devices.length)}</p>
