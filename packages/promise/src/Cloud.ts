@@ -7,7 +7,7 @@ import {
   DeviceCloud,
   Objects,
   type ObjectStore,
-  ProjectId,
+  type ProjectId,
   type SubscriptionDraft,
   subscriptionEvent,
   SubscriptionReader,
@@ -218,7 +218,7 @@ const find = Effect.fnUntraced(function*(projectId: ProjectId, name: string, { f
 const sourceOf = Effect.fnUntraced(function*(name: string, options: CloudSubscribeOptions) {
   const reader = yield* SubscriptionReader
   const { limit = 100, worker = defaultWorker } = options
-  const projectId = ProjectId.make(options.projectId ?? defaultProjectId)
+  const projectId = (options.projectId ?? defaultProjectId) as ProjectId
   const { subscriptionId } = yield* find(projectId, name, options).pipe(
     // Another loop has created it at the same moment. The next attempt finds it.
     Effect.retry({ while: ({ _tag }) => _tag === "SubscriptionNameTaken", times: 3 })

@@ -14,13 +14,13 @@ export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | 
       const exit = await run(effect, signal === undefined ? undefined : { signal })
       if (Exit.isSuccess(exit)) return exit.value
       if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
-      throw Option.match(Cause.findErrorOption(exit.cause), {
-        onNone: () => unexpected(Cause.squash(exit.cause)),
-        onSome: rejection
-      })
+      throw thrownFor(exit.cause)
     },
     iterable: (stream) => {
-      const failing = Stream.mapError(stream, rejection)
+      const failing = Stream.catchCause(
+        stream,
+        (cause) => Cause.hasInterruptsOnly(cause) ? Stream.failCause(cause) : Stream.fail(thrownFor(cause))
+      )
       if (signal === undefined) return Stream.toAsyncIterableWith(failing, context)
       const ended = (cause: Cause.Cause<unknown>) =>
         signal.aborted && Cause.hasInterruptsOnly(cause) ? Stream.fail(signal.reason) : Stream.failCause(cause)
@@ -31,6 +31,12 @@ export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | 
     }
   }
 }
+
+const thrownFor = (cause: Cause.Cause<unknown>): unknown =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => unexpected(Cause.squash(cause)),
+    onSome: rejection
+  })
 
 /** JavaScript can give a service what is no id, `"12"` for 12: no error of the domain can be made of it, and one says why. */
 const unexpected = (thrown: unknown): unknown =>

@@ -74,6 +74,10 @@ it("an id of another type, which a program without types may give, is refused by
   const error = await rejected(cloud.batches.get("default", productKey, "12" as never))
   assert.strictEqual(error.code, "SchemaError")
   assert.match(error.message, /Expected number\s+at \["batchId"\]/)
+  const events = cloud.subscribe("lamps", { projectId: 12 as never })[Symbol.asyncIterator]()
+  const loop = await rejected(events.next())
+  assert.strictEqual(loop.code, "SchemaError")
+  assert.match(loop.message, /Expected string\s+at \["projectId"\]/)
 })
 
 it("a value that is no JSON is refused by name, and nothing of it is stored", async () => {
