@@ -43,6 +43,7 @@ import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts
 import * as TroubleStoreContract from "./contracts/TroubleStoreContract.ts"
 import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
 import * as TraceStoreContract from "./contracts/TraceStoreContract.ts"
+import * as WebhookKeyStoreContract from "./contracts/WebhookKeyStoreContract.ts"
 
 export {
   /** Stores a device with a product and a project of its own. */
@@ -90,7 +91,8 @@ export {
   ThingModelStoreContract,
   TopologyStoreContract,
   TraceStoreContract,
-  TroubleStoreContract
+  TroubleStoreContract,
+  WebhookKeyStoreContract
 }
 
 /** Runs the contract of every store but `NodeBus`, whose contract starts nodes of a network. */
@@ -133,4 +135,5 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   TroubleStoreContract.suite(name, stores)
   TopologyStoreContract.suite(name, stores)
   TraceStoreContract.suite(name, stores)
+  WebhookKeyStoreContract.suite(name, stores)
 }

@@ -3,7 +3,10 @@
  */
 import { Effect, Schema } from "effect"
 
-/** A storage adapter could not carry out an operation. The operation has had no effect. */
+/**
+ * A storage adapter could not carry out an operation. The operation has had no effect;
+ * if it is `retryable`, it may have had its effect, and the answer was lost.
+ */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   /** Port and method, for example `DeviceStore.insertMany`. */
   operation: Schema.String,

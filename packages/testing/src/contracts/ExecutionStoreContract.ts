@@ -1,5 +1,5 @@
 /**
- * The laws of `ExecutionStore` and `WebhookKeyStore`.
+ * The laws of `ExecutionStore`.
  */
 import {
   type Device,
@@ -15,11 +15,10 @@ import {
   type Scene,
   SceneId,
   SceneStore,
-  type SceneTimer,
-  WebhookKeyStore
+  type SceneTimer
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
-import { Effect, type Layer, Option } from "effect"
+import { Effect, type Layer } from "effect"
 import { epoch, insertDevice, insertProject, unique } from "./Samples.ts"
 import { all, claim, ended, firing, insert, newScene, timer } from "./SceneSamples.ts"
 
@@ -49,9 +48,23 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const again = yield* claim([scene], epoch + 5000)
         assert.deepStrictEqual(again.map(({ revision }) => revision), [2, 2])
         // Who was too slow writes nothing any more.
-        assert.deepStrictEqual(yield* store.save([ended(first)], epoch), [false])
-        assert.deepStrictEqual(yield* store.save(again.map((execution) => ended(execution)), epoch), [true, true])
+        const [firstAgain, other] = again.toSorted((a, b) => a.at - b.at)
+        assert.deepStrictEqual(yield* store.save([ended(first), ended(other!)], epoch), [false, true])
+        assert.deepStrictEqual(yield* store.save([ended(firstAgain!)], epoch), [true])
         assert.deepStrictEqual(yield* claim([scene], epoch + 900_000), [])
+      }))
+
+    it.effect("no more executions are claimed than are returned", () =>
+      Effect.gen(function*() {
+        const store = yield* ExecutionStore
+        // Due before those of all other tests.
+        const past = epoch - 3_000_000
+        const scene = yield* insert(yield* insertProject)
+        yield* store.enqueue(Array.from({ length: 3 }, () => firing(scene, past)))
+        const claimTwo = store.claim({ now: past, again: past + 1000, limit: 2, except: [] })
+        const claimed = [yield* claimTwo, yield* claimTwo, yield* claimTwo]
+        assert.deepStrictEqual(claimed.map(({ length }) => length), [2, 1, 0])
+        yield* store.save(claimed.flat().map((execution) => ended(execution)), epoch)
       }))
 
     it.effect("executions of other projects are claimed past those of one that has its share", () =>
@@ -171,20 +184,17 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* claim([scene, gone], epoch + 1), [])
       }))
 
-    it.effect("scenes, timers and keys go with their project", () =>
+    it.effect("scenes and timers go with their project", () =>
       Effect.gen(function*() {
         const scenes = yield* SceneStore
         const store = yield* ExecutionStore
-        const keys = yield* WebhookKeyStore
         const project = yield* insertProject
         const scene = newScene(project)
         yield* scenes.insert(scene, [timer(scene, epoch)])
         yield* store.enqueue([firing(scene)])
-        yield* keys.put(project.id, null, { current: "k", createdAt: epoch, previous: null })
         assert.strictEqual(yield* (yield* ProjectStore).remove(project.id), "removed")
         assert.deepStrictEqual(yield* scenes.find([scene.sceneId]), [])
         assert.deepStrictEqual(yield* claim([scene], epoch + 1), [])
-        assert.isTrue(Option.isNone(yield* keys.get(project.id)))
       }))
 
     it.effect("a timer fires once for all that ask, with its execution", () =>
@@ -312,18 +322,45 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* stored(epoch + 1_200_001), [])
       }))
 
-    it.effect("keys are replaced only by who knows them", () =>
+    it.effect("takes no more executions that have waited at once than it is asked for, and tells how many", () =>
       Effect.gen(function*() {
-        const keys = yield* WebhookKeyStore
-        const { id } = yield* insertProject
-        assert.isTrue(Option.isNone(yield* keys.get(id)))
-        const first = { current: "a", createdAt: epoch, previous: null }
-        assert.isTrue(yield* keys.put(id, null, first))
-        assert.isFalse(yield* keys.put(id, null, first))
-        const second = { current: "b", createdAt: epoch + 1, previous: { key: "a", until: epoch + 2 } }
-        assert.isTrue(yield* keys.put(id, epoch, second))
-        assert.isFalse(yield* keys.put(id, epoch, second))
-        assert.deepStrictEqual(Option.getOrThrow(yield* keys.get(id)), second)
+        const [store, presence] = [yield* ExecutionStore, yield* PresenceStore]
+        const scene = yield* insert(yield* insertProject)
+        // Due before those of all other tests.
+        const since = epoch - 10_000_000
+        const at = since + 60_000
+        for (const { device } of yield* Effect.replicateEffect(insertDevice, 4)) {
+          const { deviceId, deviceName, productKey } = device
+          const change = { deviceId, connectionId: "c", nodeId: "node", ip: "192.0.2.7" }
+          yield* presence.record([{ ...change, _tag: "Online", at: since - 1 }], () => [])
+          const event = {
+            _tag: "StatusLasted",
+            device: { deviceId, deviceName, productKey },
+            at,
+            since,
+            minutes: 1,
+            status: "offline"
+          } as const
+          yield* presence.record(
+            [{ ...change, _tag: "Offline", at: since }],
+            () => [{
+              executionId: unique("e"),
+              sceneId: scene.sceneId,
+              projectId: scene.projectId,
+              at,
+              event,
+              chain: []
+            }]
+          )
+        }
+        const tick = (isWanted: boolean, limit: number) => store.tickLasting({ now: at, limit, admit: () => isWanted })
+        // What is not admitted is taken as well.
+        assert.deepStrictEqual(
+          [yield* tick(false, 1), yield* tick(true, 2), yield* tick(true, 2), yield* tick(true, 2)],
+          [1, 2, 1, 0]
+        )
+        assert.strictEqual((yield* store.executions(scene.sceneId, all)).total, 3)
+        yield* (yield* SceneStore).remove(scene.projectId, scene.sceneId)
       }))
   })
 }

@@ -37,6 +37,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.answer(request, answer)
         assert.deepStrictEqual(yield* claim(request), { _tag: "Answered", fingerprint: "first", answer })
         assert.deepStrictEqual(yield* claim({ ...request, projectId: (yield* newRequest).projectId }), claimed)
+        assert.deepStrictEqual(yield* claim({ ...request, key: request.key.toUpperCase() }), claimed)
       }))
 
     it.effect("tells that a response was not kept, and counts the requests of a project", () =>
@@ -89,7 +90,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const at = epoch - 1_000_000
         const requests = [yield* newRequest, yield* newRequest, yield* newRequest]
         for (const request of requests) yield* claim(request, { at })
+        const later = yield* newRequest
+        yield* claim(later, { at: at + 1 })
         const prune = store.prune({ claimedBefore: at + 1, limit: 2 })
         assert.deepStrictEqual([yield* prune, yield* prune, yield* prune], [2, 1, 0])
+        assert.strictEqual((yield* claim(later, { at: at + 1 }))._tag, "InProgress")
       }))
   })

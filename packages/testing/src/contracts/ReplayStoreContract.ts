@@ -44,10 +44,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         })
         assert.strictEqual(yield* use("more", 0), "full")
         assert.strictEqual(yield* use("r7", 0), "used")
-        assert.strictEqual(
-          yield* store.use({ deviceId: DeviceId.make(unique("device")), random: "more", at: epoch, until: epoch }),
-          "fresh"
-        )
+        const other = DeviceId.make(unique("device"))
+        const last = { deviceId: other, random: "more", until: epoch + 1001 }
+        assert.strictEqual(yield* store.use({ ...last, at: epoch }), "fresh")
         assert.strictEqual(yield* use("more", 1001), "fresh")
         while (true) {
           const count = yield* store.prune({ endedBefore: epoch + 1001, limit: 800 })
@@ -56,5 +55,6 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         }
         assert.strictEqual(yield* use("more", 1001), "used")
         assert.strictEqual(yield* use("r7", 0), "fresh")
+        assert.strictEqual(yield* store.use({ ...last, at: epoch + 1001 }), "used")
       }))
   })

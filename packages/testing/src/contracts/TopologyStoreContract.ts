@@ -257,4 +257,24 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.session(other.deviceId, due.sessionId)))
         assert.isTrue(Option.isSome(yield* store.session(gateway.deviceId, session.sessionId)))
       }))
+
+    it.effect("ends no more sessions at once than it returns, and forgets none that is open", () =>
+      Effect.gen(function*() {
+        const store = yield* TopologyStore
+        // Over before those of all other tests.
+        const past = epoch - 1_000_000
+        const [a, b] = [yield* insertTopology(0), yield* insertTopology(0)]
+        const sessions = [a.gateway, a.other, b.gateway].map((gateway) =>
+          newSession(gateway, { startedAt: past, endsAt: past + 10 })
+        )
+        for (const session of sessions) yield* store.openSession(session)
+        yield* store.forgetSessions(past + 100)
+        const endTwo = store.endDue({ now: past + 10, limit: 2 })
+        const ended = [yield* endTwo, yield* endTwo, yield* endTwo]
+        assert.deepStrictEqual(ended.map(({ length }) => length), [2, 1, 0])
+        assert.deepStrictEqual(
+          ended.flat().map(({ sessionId }) => sessionId).toSorted(),
+          sessions.map(({ sessionId }) => sessionId).toSorted()
+        )
+      }))
   })

@@ -1,0 +1,60 @@
+/**
+ * The laws of `WebhookKeyStore`.
+ */
+import { type DeviceCloud, ProjectStore, type WebhookKeys, WebhookKeyStore } from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import { epoch, insertProject } from "./Samples.ts"
+
+const keysOf = (current: string, at: number, previous: WebhookKeys["previous"] = null): WebhookKeys => ({
+  current,
+  createdAt: epoch + at,
+  previous
+})
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`WebhookKeyStore: ${name}`, (it) => {
+    it.effect("keys are replaced only by who knows them", () =>
+      Effect.gen(function*() {
+        const keys = yield* WebhookKeyStore
+        const [{ id }, other] = [yield* insertProject, yield* insertProject]
+        assert.isTrue(Option.isNone(yield* keys.get(id)))
+        const first = keysOf("a", 0)
+        // Who knows keys that are not there knows nothing.
+        assert.isFalse(yield* keys.put(id, epoch, first))
+        assert.isTrue(Option.isNone(yield* keys.get(id)))
+        assert.isTrue(yield* keys.put(id, null, first))
+        assert.isFalse(yield* keys.put(id, null, keysOf("b", 1)))
+        assert.deepStrictEqual(Option.getOrThrow(yield* keys.get(id)), first)
+        const second = keysOf("b", 1, { key: "a", until: epoch + 2 })
+        assert.isTrue(yield* keys.put(id, epoch, second))
+        assert.isFalse(yield* keys.put(id, epoch, keysOf("c", 2)))
+        assert.deepStrictEqual(Option.getOrThrow(yield* keys.get(id)), second)
+        assert.isTrue(Option.isNone(yield* keys.get(other.id)))
+      }))
+
+    it.effect("of several who make or replace the keys at the same time, one does", () =>
+      Effect.gen(function*() {
+        const keys = yield* WebhookKeyStore
+        const { id } = yield* insertProject
+        for (const [before, at] of [[null, 0], [epoch, 1]] as const) {
+          const candidates = Array.from({ length: 10 }, (_, i) => keysOf(`${at}/${i}`, at))
+          const stored = yield* Effect.forEach(candidates, (candidate) => keys.put(id, before, candidate), {
+            concurrency: "unbounded"
+          })
+          assert.deepStrictEqual(
+            candidates.filter((_, i) => stored[i]),
+            [Option.getOrThrow(yield* keys.get(id))]
+          )
+        }
+      }))
+
+    it.effect("keys go with their project", () =>
+      Effect.gen(function*() {
+        const keys = yield* WebhookKeyStore
+        const { id } = yield* insertProject
+        yield* keys.put(id, null, keysOf("a", 0))
+        assert.strictEqual(yield* (yield* ProjectStore).remove(id), "removed")
+        assert.isTrue(Option.isNone(yield* keys.get(id)))
+      }))
+  })
