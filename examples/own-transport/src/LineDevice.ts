@@ -21,7 +21,7 @@ export class LineDevice {
     this.#lines = linesOf(socket)
   }
 
-  /** Connects and says who the device is. The first line that it reads says whether it is let in. */
+  /** Connects and says who the device is. A line says whether it is let in; what waited for the device may come before it. */
   static open({ deviceName, deviceSecret, productKey }: Triple, port: number): LineDevice {
     const text = `clientIdlinedeviceName${deviceName}productKey${productKey}`
     const device = new LineDevice(connect(port, "127.0.0.1"))

@@ -46,14 +46,16 @@ const make = Effect.fnUntraced(function*(port: number) {
       signature: sign
     }).pipe(Effect.tapError(({ _tag }) => write({ refused: _tag === "StoreError" ? "try again" : "wrong signature" })))
 
-    // What calls back when the device confirms the message of that id.
-    const waiting = new Map<string, () => void>()
+    // What calls back when the device confirms the message of that number. Ids are no such numbers: two messages may share one.
+    const waiting = new Map<number, () => void>()
+    let last = 0
     const connection: DeviceConnection = {
       device,
       ip,
       deliver: ({ id, method, params }, acknowledged) => {
-        if (acknowledged !== undefined) waiting.set(id, acknowledged)
-        return write({ id, method, params })
+        const number = ++last
+        if (acknowledged !== undefined) waiting.set(number, acknowledged)
+        return write({ number, id, method, params })
       },
       backlog: () => socket.writableNeedDrain ? drained(socket) : undefined,
       close: () => Effect.sync(() => void socket.destroySoon())

@@ -10,10 +10,10 @@ export const Hello = Schema.fromJsonString(
   Schema.Struct({ productKey: ProductKey, deviceName: DeviceName, sign: Schema.String })
 )
 
-/** Every other line of a device: a message with an id of its own, or the confirmation of a message of the cloud. */
+/** Every other line of a device: a message with an id of its own, or the confirmation of a message of the cloud, by its number. */
 export const FromDevice = Schema.fromJsonString(Schema.Union([
   Schema.Struct({ id: Schema.Int, method: Schema.String, params: Schema.Json }),
-  Schema.Struct({ confirms: Schema.String })
+  Schema.Struct({ confirms: Schema.Int })
 ]))
 
 /** A line of the cloud. */
@@ -21,7 +21,7 @@ export type FromCloud =
   | { readonly welcome: true }
   | { readonly refused: string }
   | { readonly reply: number; readonly code: number; readonly message: string; readonly data: Schema.Json }
-  | { readonly id: string; readonly method: string; readonly params: Schema.Json }
+  | { readonly number: number; readonly id: string; readonly method: string; readonly params: Schema.Json }
 
 /** Characters of a line, at most. */
 const longest = 65_536

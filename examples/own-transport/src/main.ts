@@ -25,7 +25,7 @@ const main = Effect.gen(function*() {
   const command = yield* hear
   yield* Console.log("The device hears:", command)
   if (command !== undefined && "id" in command) {
-    lamp.say({ confirms: command.id })
+    lamp.say({ confirms: command.number })
     lamp.say({ id: 2, method: `${command.method}_reply`, params: { id: command.id, code: 200, data: {} } })
     lamp.say({ id: 3, method: "thing.event.property.post", params: { power: 0 } })
   }

@@ -42,8 +42,13 @@ layer(Cloud.layer, { excludeTestServices: true })("a transport of an application
       const commands = yield* Commands
       const command = yield* commands.setProperties(defaultProjectId, device.deviceId, { power: 0 })
       const id = String(command.messageId)
-      assert.deepStrictEqual(yield* hear(line), { id, method: "thing.service.property.set", params: { power: 0 } })
-      line.say({ confirms: id })
+      assert.deepStrictEqual(yield* hear(line), {
+        number: 1,
+        id,
+        method: "thing.service.property.set",
+        params: { power: 0 }
+      })
+      line.say({ confirms: 1 })
       yield* CloudState.untilState(command, "acked")
       line.say({ id: 1, method: "thing.service.property.set_reply", params: { id, code: 200, data: {} } })
       yield* CloudState.untilState(command, "succeeded")
@@ -82,5 +87,30 @@ layer(Cloud.layer, { excludeTestServices: true })("a transport of an application
         line.write(said)
         assert.isUndefined(yield* hear(line))
       }
+    }))
+})
+
+layer(Cloud.layer, { excludeTestServices: true })("a transport of an application, on a new cloud", (it) => {
+  it.effect("the confirmation of another message with the id of a command does not confirm the command", () =>
+    Effect.gen(function*() {
+      const device = yield* Fixtures.createDevice()
+      const commands = yield* Commands
+      const command = yield* commands.setProperties(defaultProjectId, device.deviceId, { power: 0 })
+      const line = yield* open(device)
+      const heard = [yield* hear(line), yield* hear(line), yield* hear(line)]
+      const id = String(command.messageId)
+      const messages = heard.flatMap((line) => line !== undefined && "id" in line ? [line] : [])
+      assert.deepStrictEqual(messages.map(({ id, method, number }) => ({ id, method, number })), [
+        { id, method: "thing.shadow", number: 1 },
+        { id, method: "thing.service.property.set", number: 2 }
+      ])
+      yield* CloudState.untilState(command, "sent")
+      line.say({ confirms: 1 })
+      line.say(post(1, { level: 1 }))
+      yield* hear(line)
+      const { state } = yield* commands.get(defaultProjectId, device.deviceId, command.messageId)
+      assert.strictEqual(state, "sent")
+      line.say({ confirms: 2 })
+      yield* CloudState.untilState(command, "acked")
     }))
 })

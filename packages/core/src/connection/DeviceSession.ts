@@ -9,6 +9,11 @@ import type { Owner, OwnerClaim } from "./PresenceStore.ts"
 
 /** A message from the cloud to a device, whatever transport carries it. */
 export interface DownlinkMessage {
+  /**
+   * Of a command its message id, which the device's reply names. Other messages have
+   * ids of their own, one of which may equal that of a command: a transport that
+   * tells confirmations apart uses numbers of its own.
+   */
   readonly id: string
   /** For example `thing.service.property.set`. */
   readonly method: string
