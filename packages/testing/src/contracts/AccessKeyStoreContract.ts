@@ -11,6 +11,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { assertPages, epoch, insertProject, newProject, unique } from "./Samples.ts"
 
 /** A key of a project. */
@@ -30,7 +31,7 @@ export const newKey = (projectId: ProjectId, fields: Partial<AccessKey> = {}): A
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`AccessKeyStore: ${name}`, (it) => {
+  layer(detached(stores))(`AccessKeyStore: ${name}`, (it) => {
     it.effect("keeps what was inserted, with and without expiry", () =>
       Effect.gen(function*() {
         const store = yield* AccessKeyStore

@@ -12,6 +12,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertProject, newProject } from "./Samples.ts"
 
 const hour = epoch / 60_000
@@ -30,7 +31,7 @@ const inOrder = (sums: ReadonlyArray<ActivitySum>) =>
     .toSorted((a, b) => a[0] - b[0] || (`${a[1]} ${a[2]}` < `${b[1]} ${b[2]}` ? -1 : 1))
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores, { excludeTestServices: true })(`ActivityStore on ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`ActivityStore on ${name}`, (it) => {
     const read = Effect.fnUntraced(function*(projectId: ProjectId, interval: number, from = hour, to = hour + 120) {
       return inOrder(yield* (yield* ActivityStore).read({ projectId, from, to, interval }))
     })

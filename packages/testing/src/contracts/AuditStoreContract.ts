@@ -13,6 +13,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, type Layer, Option, Struct } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, newProject, unique } from "./Samples.ts"
 
 const newEntry = (fields: Partial<NewAuditEntry> = {}): NewAuditEntry => ({
@@ -36,7 +37,7 @@ const read = (projectId: string, filter: AuditFilter = {}) =>
   )
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`AuditStore: ${name}`, (it) => {
+  layer(detached(stores))(`AuditStore: ${name}`, (it) => {
     it.effect("keeps entries as they were stored, the newest first, those of one instant in their order", () =>
       Effect.gen(function*() {
         const store = yield* AuditStore

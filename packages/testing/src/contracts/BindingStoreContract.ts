@@ -4,10 +4,11 @@
 import { BindingStore, type DeviceCloud, DeviceId, DeviceStore, expectRandom, unbound } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, unique } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores, { excludeTestServices: true })(`BindingStore on ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`BindingStore on ${name}`, (it) => {
     it.effect("keeps what a change makes of a binding, and leaves it where the change makes nothing", () =>
       Effect.gen(function*() {
         const store = yield* BindingStore

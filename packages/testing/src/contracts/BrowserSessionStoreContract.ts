@@ -12,6 +12,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { newKey } from "./AccessKeyStoreContract.ts"
 import { epoch, insertProject, newProject, unique } from "./Samples.ts"
 
@@ -45,7 +46,7 @@ const found = (sessions: ReadonlyArray<BrowserSession>) =>
   )
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`BrowserSessionStore: ${name}`, (it) => {
+  layer(detached(stores))(`BrowserSessionStore: ${name}`, (it) => {
     it.effect("keeps what was inserted until it is removed", () =>
       Effect.gen(function*() {
         const store = yield* BrowserSessionStore

@@ -17,6 +17,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import {
   assertPages,
   epoch,
@@ -70,7 +71,7 @@ const enqueue = Effect.fnUntraced(function*({ bulk: { projectId }, deviceId }: B
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`BulkCommandStore: ${name}`, (it) => {
+  layer(detached(stores))(`BulkCommandStore: ${name}`, (it) => {
     it.effect("fixes the devices of its scope, all of them or nothing", () =>
       Effect.gen(function*() {
         const store = yield* BulkCommandStore

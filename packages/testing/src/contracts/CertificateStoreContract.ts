@@ -14,6 +14,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertDevices, insertProject, newDevice, unique } from "./Samples.ts"
 
 const day = 86_400_000
@@ -70,7 +71,7 @@ const insertBoth = (fields: Partial<NewAuthority> = {}) =>
 const stored = (certificate: NewCertificate): DeviceCertificate => ({ ...certificate, revokedAt: null })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores, { excludeTestServices: true })(`CertificateStore on ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`CertificateStore on ${name}`, (it) => {
     it.effect("keeps the authorities of each project apart, and each certificate of an authority once", () =>
       Effect.gen(function*() {
         const store = yield* CertificateStore

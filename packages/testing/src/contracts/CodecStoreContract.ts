@@ -4,6 +4,7 @@
 import { type CodecDescription, CodecStore, type DeviceCloud, ProductKey, ProductStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertProduct } from "./Samples.ts"
 
 const description: CodecDescription = {
@@ -15,7 +16,7 @@ const description: CodecDescription = {
 }
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`CodecStore: ${name}`, (it) => {
+  layer(detached(stores))(`CodecStore: ${name}`, (it) => {
     it.effect("has none for a product that never had one", () =>
       Effect.gen(function*() {
         const store = yield* CodecStore

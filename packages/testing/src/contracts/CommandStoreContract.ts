@@ -20,6 +20,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, newCommand, unique } from "./Samples.ts"
 
 const item = (
@@ -67,7 +68,7 @@ const stateOf = ({ deviceId, messageId }: Command) =>
   )
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores, { excludeTestServices: true })(`CommandStore: ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`CommandStore: ${name}`, (it) => {
     it.effect("stores commands in the order of the items, with growing ids", () =>
       Effect.gen(function*() {
         const store = yield* CommandStore

@@ -12,6 +12,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
 
 const draft = (content = "{}"): NewConfiguration => ({
@@ -25,7 +26,7 @@ const draft = (content = "{}"): NewConfiguration => ({
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`ConfigurationStore: ${name}`, (it) => {
+  layer(detached(stores))(`ConfigurationStore: ${name}`, (it) => {
     it.effect("counts the versions of each product and device, and keeps the latest", () =>
       Effect.gen(function*() {
         const store = yield* ConfigurationStore

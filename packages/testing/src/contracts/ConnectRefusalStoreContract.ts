@@ -12,6 +12,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, unique } from "./Samples.ts"
 
 const refusal = (
@@ -30,7 +31,7 @@ const refusal = (
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores, { excludeTestServices: true })(`ConnectRefusalStore on ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`ConnectRefusalStore on ${name}`, (it) => {
     it.effect("counts refusals that are equal, and returns the latest first", () =>
       Effect.gen(function*() {
         const store = yield* ConnectRefusalStore

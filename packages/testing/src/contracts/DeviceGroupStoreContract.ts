@@ -19,6 +19,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import {
   assertPages,
   epoch,
@@ -49,7 +50,7 @@ const insertGroup = Effect.fnUntraced(function*(projectId: ProjectId, fields: Pa
 const firstPage = { page: 1, pageSize: 100 }
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`DeviceGroupStore: ${name}`, (it) => {
+  layer(detached(stores))(`DeviceGroupStore: ${name}`, (it) => {
     it.effect("keeps groups of a project, each name once", () =>
       Effect.gen(function*() {
         const store = yield* DeviceGroupStore

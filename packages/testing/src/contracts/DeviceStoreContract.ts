@@ -18,6 +18,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import {
   epoch,
   insertDevice,
@@ -31,7 +32,7 @@ import {
 import { randomInt } from "node:crypto"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`DeviceStore: ${name}`, (it) => {
+  layer(detached(stores))(`DeviceStore: ${name}`, (it) => {
     it.effect("keeps what was inserted, in order, with neutral values", () =>
       Effect.gen(function*() {
         const store = yield* DeviceStore

@@ -19,11 +19,12 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertProject, unique } from "./Samples.ts"
 import { all, claim, ended, firing, insert, newScene, timer } from "./SceneSamples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores)(`ExecutionStore on ${name}`, (it) => {
+  layer(detached(stores))(`ExecutionStore on ${name}`, (it) => {
     it.effect("an execution is claimed by one at a time, the longest due first, and again after its lease", () =>
       Effect.gen(function*() {
         const store = yield* ExecutionStore

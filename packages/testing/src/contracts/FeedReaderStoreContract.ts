@@ -4,6 +4,7 @@
 import { FeedReaderStore, feedStart } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { unique } from "./Samples.ts"
 
 /** Milliseconds: longer than a test takes. */
@@ -11,7 +12,7 @@ const long = 600_000
 
 /** Runs the laws of the port. The store may stand alone. */
 export const suite = <E>(name: string, stores: Layer.Layer<FeedReaderStore, E>): void =>
-  layer(stores, { excludeTestServices: true })(`FeedReaderStore: ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`FeedReaderStore: ${name}`, (it) => {
     it.effect("lets one of many claim a reader, from before all events on", () =>
       Effect.gen(function*() {
         const store = yield* FeedReaderStore

@@ -23,10 +23,11 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertDevices, insertProduct, newDevice, reported } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores, { excludeTestServices: true })(`FeedStore: ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`FeedStore: ${name}`, (it) => {
     it.effect("reads events of every kind as they were recorded", () =>
       Effect.gen(function*() {
         const store = yield* FeedStore

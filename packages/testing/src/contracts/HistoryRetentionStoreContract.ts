@@ -4,10 +4,11 @@
 import { type DeviceCloud, HistoryRetentionStore, ProductKey, ProductStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { insertProduct } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`HistoryRetentionStore: ${name}`, (it) => {
+  layer(detached(stores))(`HistoryRetentionStore: ${name}`, (it) => {
     it.effect("keeps the days of a product until they are removed", () =>
       Effect.gen(function*() {
         const store = yield* HistoryRetentionStore

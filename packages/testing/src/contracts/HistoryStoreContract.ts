@@ -21,11 +21,12 @@ import {
 } from "@device-cloud/core"
 import { assert, layer, type Vitest } from "@effect/vitest"
 import { Clock, Effect, type Layer, Option, Stream } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, reported, unique } from "./Samples.ts"
 
 /** Runs the laws of the port. The store may stand alone. */
 export const suite = <E>(name: string, history: Layer.Layer<HistoryStore, E>): void =>
-  layer(history, { excludeTestServices: true })(`HistoryStore: ${name}`, (it) => {
+  layer(detached(history), { excludeTestServices: true })(`HistoryStore: ${name}`, (it) => {
     const newDeviceId = Effect.sync(() => DeviceId.make(unique("apart")))
     laws(it, {
       newDeviceId,
@@ -151,7 +152,7 @@ export const suite = <E>(name: string, history: Layer.Layer<HistoryStore, E>): v
 
 /** Runs the laws of the history that commits write, on a storage that keeps it beside the shadows. */
 export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores, { excludeTestServices: true })(`The history of commits: ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`The history of commits: ${name}`, (it) => {
     laws(it, {
       newDeviceId: Effect.map(insertDevice, ({ device }) => device.deviceId),
       add: (deviceId, entries) => commit({ ...stranger, deviceId }, entries, nextVersion)

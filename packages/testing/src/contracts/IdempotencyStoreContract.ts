@@ -4,6 +4,7 @@
 import { type DeviceCloud, IdempotencyStore, type RequestKey } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertProject, unique } from "./Samples.ts"
 
 const newRequest = Effect.map(insertProject, ({ id }): RequestKey => ({ projectId: id, key: unique("key") }))
@@ -24,7 +25,7 @@ const claimed = { _tag: "Claimed" } as const
 const answer = { status: 200, body: `{"code":0,"text":"\\u0000 é"}` }
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`IdempotencyStore: ${name}`, (it) => {
+  layer(detached(stores))(`IdempotencyStore: ${name}`, (it) => {
     it.effect("gives a request to one caller and its answer to all others", () =>
       Effect.gen(function*() {
         const store = yield* IdempotencyStore

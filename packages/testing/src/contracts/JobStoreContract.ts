@@ -18,6 +18,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { assertPages, epoch, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
 
 const draft = ({ projectId }: Product, fields: Partial<NewJob> = {}): NewJob => ({
@@ -63,7 +64,7 @@ const told = (tasks: ReadonlyArray<AssignedTask>) => Effect.flatMap(JobStore, (s
 const statesOf = (tasks: ReadonlyArray<AssignedTask>) => tasks.map(({ jobId, state }) => [jobId, state] as const)
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`JobStore: ${name}`, (it) => {
+  layer(detached(stores))(`JobStore: ${name}`, (it) => {
     it.effect("creates a job with a task for each of its devices, or nothing", () =>
       Effect.gen(function*() {
         const store = yield* JobStore

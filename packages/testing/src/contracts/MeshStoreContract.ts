@@ -18,6 +18,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { randomBytes } from "node:crypto"
+import { detached } from "./Detached.ts"
 import { assertPages, epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
 
 const hexKey = () => randomBytes(16).toString("hex")
@@ -62,7 +63,7 @@ const reread = ({ networkKey, projectId }: MeshNetwork) =>
 const all = { page: 1, pageSize: 100 }
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores, { excludeTestServices: true })(`MeshStore on ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`MeshStore on ${name}`, (it) => {
     it.effect("has one network of a key in a project, and shows it to no other", () =>
       Effect.gen(function*() {
         const store = yield* MeshStore

@@ -12,6 +12,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option, Stream } from "effect"
 import { createHash, randomBytes } from "node:crypto"
+import { detached } from "./Detached.ts"
 import { epoch } from "./Samples.ts"
 
 const newObject = (): NewObject => ({
@@ -31,7 +32,7 @@ const readAll = (object: StoredObject, range?: ByteRange) =>
   )
 
 export const suite = <E>(name: string, stores: Layer.Layer<ObjectStore, E>): void =>
-  layer(stores)(`ObjectStore: ${name}`, (it) => {
+  layer(detached(stores))(`ObjectStore: ${name}`, (it) => {
     it.effect("keeps what was written, whole and in parts", () =>
       Effect.gen(function*() {
         const store = yield* ObjectStore

@@ -12,6 +12,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
+import { detached } from "./Detached.ts"
 import { all, created, newTask, prepare, recordOf } from "./OtaSamples.ts"
 import { epoch, insertDevices, newDevice } from "./Samples.ts"
 
@@ -29,7 +30,7 @@ const change = (device: Device, taskId: number, at: number, fields: Partial<Upgr
   })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`OtaStore, progress and failures: ${name}`, (it) => {
+  layer(detached(stores))(`OtaStore, progress and failures: ${name}`, (it) => {
     it.effect("remembers the counts of a task at the end of each tick in which they changed", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore

@@ -4,11 +4,12 @@
 import { type DeviceCloud, OtaStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { all, changed, created, insertFirmware, newTask, prepare, recordOf, rollout } from "./OtaSamples.ts"
 import { epoch, insertDevices, newDevice } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`OtaStore, stages and newcomers: ${name}`, (it) => {
+  layer(detached(stores))(`OtaStore, stages and newcomers: ${name}`, (it) => {
     it.effect("holds the devices of later stages, and opens each stage once", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore

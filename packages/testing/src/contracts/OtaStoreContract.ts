@@ -20,6 +20,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option, Schema } from "effect"
+import { detached } from "./Detached.ts"
 import {
   all,
   changed,
@@ -60,7 +61,7 @@ const Step = Schema.Struct({
 type StepType = typeof Step.Type
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`OtaStore: ${name}`, (it) => {
+  layer(detached(stores))(`OtaStore: ${name}`, (it) => {
     it.effect("keeps one firmware of a version for a module, in its project", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore

@@ -20,6 +20,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertDevices, insertProduct, newCommand, newDevice, unique } from "./Samples.ts"
 
 const online = (deviceId: DeviceId, connectionId: string, at: number, nodeId = "node") =>
@@ -75,7 +76,7 @@ const endLapsed = Effect.fnUntraced(function*(lapse: Lapse, at: number, limit: n
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`PresenceStore: ${name}`, (it) => {
+  layer(detached(stores))(`PresenceStore: ${name}`, (it) => {
     it.effect("activates a device with its first connection", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore

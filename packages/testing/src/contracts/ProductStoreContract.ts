@@ -4,10 +4,11 @@
 import { type DeviceCloud, DeviceStore, ProductKey, ProductStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevices, insertProduct, insertProject, newDevice, newProduct } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`ProductStore: ${name}`, (it) => {
+  layer(detached(stores))(`ProductStore: ${name}`, (it) => {
     it.effect("keeps what was inserted and gives it a growing id", () =>
       Effect.gen(function*() {
         const store = yield* ProductStore

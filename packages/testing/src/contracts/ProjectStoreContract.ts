@@ -4,10 +4,11 @@
 import { AccessKeyStore, type DeviceCloud, ProductStore, ProjectId, ProjectStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertProject, newProduct, newProject, unique } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`ProjectStore: ${name}`, (it) => {
+  layer(detached(stores))(`ProjectStore: ${name}`, (it) => {
     it.effect("keeps what was inserted", () =>
       Effect.gen(function*() {
         const store = yield* ProjectStore

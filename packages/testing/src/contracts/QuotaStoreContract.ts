@@ -14,6 +14,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
 
 const used = (projectId: ProjectId) =>
@@ -31,7 +32,7 @@ const none = {
 }
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`QuotaStore: ${name}`, (it) => {
+  layer(detached(stores))(`QuotaStore: ${name}`, (it) => {
     it.effect("keeps limits, and forgets those that are null", () =>
       Effect.gen(function*() {
         const store = yield* QuotaStore

@@ -4,10 +4,11 @@
 import { type DeviceCloud, DeviceId, maxRandoms, ReplayStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, unique } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`ReplayStore: ${name}`, (it) => {
+  layer(detached(stores))(`ReplayStore: ${name}`, (it) => {
     it.effect("marks a random once for as long as it is said", () =>
       Effect.gen(function*() {
         const store = yield* ReplayStore

@@ -13,6 +13,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertProject, unique } from "./Samples.ts"
 import { all, claim, ended, firing, insert, newScene } from "./SceneSamples.ts"
 
@@ -21,7 +22,7 @@ const limits = { actions: 10, duration: 1000 }
 const growth = (fields: Partial<TreeGrowth> = {}): TreeGrowth => ({ at: epoch, own: 1, adds: 1, limits, ...fields })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores)(`budgets of scenes on ${name}`, (it) => {
+  layer(detached(stores))(`budgets of scenes on ${name}`, (it) => {
     it.effect("a tree grows until its budget is used up, and then stores nothing more", () =>
       Effect.gen(function*() {
         const store = yield* ExecutionStore

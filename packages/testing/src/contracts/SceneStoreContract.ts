@@ -16,11 +16,12 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertProject, newCommand, reported, unique } from "./Samples.ts"
 import { all, claim, firing, insert, newScene, trigger } from "./SceneSamples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores)(`SceneStore on ${name}`, (it) => {
+  layer(detached(stores))(`SceneStore on ${name}`, (it) => {
     it.effect("a scene is stored, read, changed and removed", () =>
       Effect.gen(function*() {
         const store = yield* SceneStore

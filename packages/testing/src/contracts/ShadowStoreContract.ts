@@ -4,6 +4,7 @@
 import { type DeviceCloud, DeviceId, emptyShadow, type Json, type Shadow, ShadowStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertDevices, insertProduct, newDevice } from "./Samples.ts"
 
 const report = (property: string, value: Json, time = epoch) => (shadow: Shadow) =>
@@ -18,7 +19,7 @@ const report = (property: string, value: Json, time = epoch) => (shadow: Shadow)
   ] as const
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`ShadowStore: ${name}`, (it) => {
+  layer(detached(stores))(`ShadowStore: ${name}`, (it) => {
     it.effect("has the empty shadow for a device of which nothing is stored", () =>
       Effect.gen(function*() {
         const store = yield* ShadowStore

@@ -14,6 +14,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { assertPages, epoch, insertProject, unique } from "./Samples.ts"
 
 const newSubscription = (projectId: ProjectId, fields: Partial<NewSubscription> = {}): NewSubscription => ({
@@ -33,7 +34,7 @@ const insertSubscription = Effect.fnUntraced(function*(projectId: ProjectId, fie
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`SubscriptionStore: ${name}`, (it) => {
+  layer(detached(stores))(`SubscriptionStore: ${name}`, (it) => {
     it.effect("keeps subscriptions of a project, each name once", () =>
       Effect.gen(function*() {
         const store = yield* SubscriptionStore

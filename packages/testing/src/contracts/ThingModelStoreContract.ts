@@ -13,6 +13,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertProduct } from "./Samples.ts"
 
 const model: ThingModel = {
@@ -37,7 +38,7 @@ const version = (number: number, fields: Partial<ModelVersion> = {}): ModelVersi
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`ThingModelStore: ${name}`, (it) => {
+  layer(detached(stores))(`ThingModelStore: ${name}`, (it) => {
     it.effect("has none for a product that never had a model", () =>
       Effect.gen(function*() {
         const store = yield* ThingModelStore

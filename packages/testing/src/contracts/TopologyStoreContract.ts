@@ -16,6 +16,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevices, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
 
 /** Stores a project with two gateways, and sub-devices of one product. */
@@ -89,7 +90,7 @@ const identity = (device: Device, product: Product) => ({
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`TopologyStore: ${name}`, (it) => {
+  layer(detached(stores))(`TopologyStore: ${name}`, (it) => {
     it.effect("attaches sub-devices once, and finds them by name and by id", () =>
       Effect.gen(function*() {
         const store = yield* TopologyStore

@@ -12,6 +12,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertDevices, newDevice } from "./Samples.ts"
 
 const entry = (text: string): TraceEntry => ({
@@ -38,7 +39,7 @@ const noted = ({ deviceId }: Device, texts: ReadonlyArray<string>, dropped = 0):
 const minute = 60_000
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores, { excludeTestServices: true })(`TraceStore on ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`TraceStore on ${name}`, (it) => {
     const start = ({ deviceId, projectId }: Device, options: { until?: number; max?: number } = {}) =>
       TraceStore.use((store) =>
         store.start({ projectId, deviceId, until: epoch + minute, now: epoch, max: 20, ...options })

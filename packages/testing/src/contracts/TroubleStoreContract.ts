@@ -4,10 +4,11 @@
 import { type DeviceCloud, ProjectStore, type Trouble, troubleMillis, TroubleStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertProject, newProject } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
-  layer(stores, { excludeTestServices: true })(`TroubleStore on ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`TroubleStore on ${name}`, (it) => {
     const sample = Effect.gen(function*() {
       const store = yield* TroubleStore
       const { id: projectId } = yield* insertProject

@@ -4,6 +4,7 @@
 import { type DeviceCloud, ProjectStore, type WebhookKeys, WebhookKeyStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { detached } from "./Detached.ts"
 import { epoch, insertProject } from "./Samples.ts"
 
 const keysOf = (current: string, at: number, previous: WebhookKeys["previous"] = null): WebhookKeys => ({
@@ -13,7 +14,7 @@ const keysOf = (current: string, at: number, previous: WebhookKeys["previous"] =
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`WebhookKeyStore: ${name}`, (it) => {
+  layer(detached(stores))(`WebhookKeyStore: ${name}`, (it) => {
     it.effect("keys are replaced only by who knows them", () =>
       Effect.gen(function*() {
         const keys = yield* WebhookKeyStore
