@@ -141,7 +141,7 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
   let moved: Promise<void> = Promise.resolve()
   const advance = (time: Duration.Input) => {
     const movement = moved.then(() => {
-      if (Duration.isNegative(Duration.fromInputUnsafe(time))) {
+      if (Number.isNaN(time) || Duration.isNegative(Duration.fromInputUnsafe(time))) {
         throw new TypeError(`time: expected a duration that is not negative, not ${String(time)}`)
       }
       return callRunner.promise(TestClock.adjust(time))

@@ -134,7 +134,7 @@ describe("a test cloud with promises", () => {
     const before = cloud.now().getTime()
     const refused = await cloud.advance("1 sec" as never).catch(String)
     assert.strictEqual(refused, "Error: Invalid Input: 1 sec")
-    for (const back of [-1000, "-5 minutes", -Infinity] as const) {
+    for (const back of [-1000, "-5 minutes", -Infinity, NaN] as const) {
       const refused = await cloud.advance(back).catch(String)
       assert.strictEqual(refused, `TypeError: time: expected a duration that is not negative, not ${back}`)
     }
