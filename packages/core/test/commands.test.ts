@@ -16,7 +16,7 @@ import {
   Uplink
 } from "@device-cloud/core"
 import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
-import { assert, layer } from "@effect/vitest"
+import { assert, it, layer } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
@@ -667,3 +667,19 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       yield* sessions.detach(session)
     }))
 })
+
+it.effect("what is asked after a clock that was ahead is right again is sent, whatever was reported before", () =>
+  Effect.gen(function*() {
+    const device = yield* createDevice
+    const right = yield* Clock.currentTimeMillis
+    yield* TestClock.adjust("1 hour")
+    yield* Effect.scoped(
+      Effect.flatMap(connect(device), (connected) => connected.postProperties({ power: 0, target: 20 }))
+    )
+    yield* TestClock.setTime(right)
+    yield* set(device, { power: 1 })
+    yield* TestClock.adjust("1 minute")
+    const [desired, command] = yield* all(yield* connect(device))
+    assert.deepInclude(desired?.params, { state: { reported: { power: 0, target: 20 }, desired: { power: 1 } } })
+    assert.deepStrictEqual(command?.params, { power: 1 })
+  }).pipe(Effect.provide(TestCloud.layer)))

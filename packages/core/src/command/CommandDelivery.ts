@@ -11,7 +11,7 @@ import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { equalJson, type Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
-import { delta, reportedAt, type Shadow } from "../shadow/Shadow.ts"
+import { delta, isReportedAfter, reportedAt, type Shadow } from "../shadow/Shadow.ts"
 import * as ShadowPush from "../shadow/ShadowPush.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import {
@@ -245,7 +245,7 @@ const make = Effect.gen(function*() {
   /** Returns the params to deliver; undefined: the device has reported all of them since, and the command ends. */
   const paramsLeft = (command: Command, shadow: Shadow | undefined): Params | undefined => {
     if (shadow === undefined || !setsProperties(command)) return command.params
-    const params = stillWanted(command, shadow)
+    const params = stillWanted(command, shadow, clock.currentTimeMillisUnsafe())
     if (Object.keys(params).length > 0) return params
     endOvertaken(command, shadow)
     return undefined
@@ -304,7 +304,10 @@ const make = Effect.gen(function*() {
   const readFirst = Effect.fnUntraced(function*(session: DeviceSession) {
     const { deviceId } = session.connection.device
     const shadow = yield* untilStored(shadows.get(deviceId))
-    if (Option.isSome(shadow) && Object.keys(delta(shadow.value)).length > 0) yield* pushShadow(deviceId, shadow.value)
+    const now = yield* Clock.currentTimeMillis
+    if (Option.isSome(shadow) && Object.keys(delta(shadow.value, now)).length > 0) {
+      yield* pushShadow(deviceId, shadow.value)
+    }
     yield* read(session)
   })
 
@@ -391,11 +394,12 @@ const make = Effect.gen(function*() {
  * The properties that the device has not reported since the call. A report of the same
  * millisecond counts if it has the value: otherwise the call may be the later one.
  */
-const stillWanted = ({ createdAt, params }: Command, { reported }: Shadow): Params =>
+const stillWanted = ({ createdAt, params }: Command, { reported }: Shadow, now: number): Params =>
   Object.fromEntries(
     Object.entries(params).filter(([id, wanted]) => {
       if (!Object.hasOwn(reported, id)) return true
-      const at = reportedAt(reported[id]!)
-      return at < createdAt || (at === createdAt && !equalJson(reported[id]!.value, wanted))
+      const entry = reported[id]!
+      const isSame = reportedAt(entry) === createdAt && equalJson(entry.value, wanted)
+      return !isSame && !isReportedAfter(entry, createdAt, now)
     })
   )

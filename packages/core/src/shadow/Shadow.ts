@@ -275,14 +275,27 @@ export const clearDesired = (shadow: Shadow, at: number): Shadow => {
 export const reportedAt = ({ receivedAt, time }: ShadowEntry): number => receivedAt ?? time
 
 /**
- * Returns the desired values that the device has still to apply: those that
- * differ from the reported value and are not older than it.
+ * Whether the device had the reported value after `at`. A report from after `now` was
+ * stored by a clock that was wrong: it is not later than what the right clock has
+ * said. Unix milliseconds.
  */
-export const delta = ({ desired, reported }: Pick<Shadow, "desired" | "reported">): ShadowSide =>
+export const isReportedAfter = (entry: ShadowEntry, at: number, now: number): boolean => {
+  const reported = reportedAt(entry)
+  return reported > at && (reported <= now || at > now)
+}
+
+/**
+ * Returns the desired values that the device has still to apply: those that
+ * differ from the reported value and are not older than it. With `now`, Unix
+ * milliseconds, a value reported after it counts as older than one desired before it:
+ * a clock that was wrong once holds nothing back.
+ */
+export const delta = ({ desired, reported }: Pick<Shadow, "desired" | "reported">, now = Infinity): ShadowSide =>
   Object.fromEntries(
     Object.entries(desired).filter(([id, wanted]) => {
       const actual = Object.hasOwn(reported, id) ? reported[id] : undefined
-      return actual === undefined || (reportedAt(actual) <= wanted.time && !equalJson(actual.value, wanted.value))
+      return actual === undefined ||
+        (!isReportedAfter(actual, wanted.time, now) && !equalJson(actual.value, wanted.value))
     })
   )
 

@@ -3,7 +3,7 @@
  * device whose software does not listen to its shadow yet gets the newest state once
  * it does (docs/decisions/0062-when-devices-listen.md).
  */
-import { Effect, Option, Schema } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceSession } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
@@ -26,7 +26,8 @@ export const make = Effect.gen(function*() {
   const sendNewest = Effect.fnUntraced(function*(session: DeviceSession, deviceId: DeviceId) {
     const found = yield* untilStored(store.get(deviceId))
     if (Option.isNone(found) || sessions.session(deviceId) !== session) return
-    if (Object.keys(delta(found.value)).length > 0) yield* sessions.deliver(deviceId, shadowControl(found.value))
+    const now = yield* Clock.currentTimeMillis
+    if (Object.keys(delta(found.value, now)).length > 0) yield* sessions.deliver(deviceId, shadowControl(found.value))
   }, Effect.catchCause((cause) => Effect.logError("A device could not be told what is desired", cause)))
 
   return (deviceId: DeviceId, shadow: Shadow): Effect.Effect<void> =>

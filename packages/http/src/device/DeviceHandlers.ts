@@ -18,7 +18,7 @@ import {
   timeZoneTag,
   Topologies
 } from "@device-cloud/core"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import type { Caller } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
@@ -129,8 +129,8 @@ export const layer = group(
         ),
       getDeviceShadow: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(shadows.get(projectId, params.device_id), ({ device, shadow }) => ({
-            thing_shadow: thingShadow(device.id, device.status, shadow)
+          respond(Effect.zip(shadows.get(projectId, params.device_id), Clock.currentTimeMillis), ([found, now]) => ({
+            thing_shadow: thingShadow(found.device.id, found.device.status, found.shadow, now)
           }))
         ),
       updateDeviceShadow: ({ params, payload: { state, version } }) =>
@@ -258,11 +258,11 @@ const seconds = (millis: number): number => Math.floor(millis / 1000)
 const shadowValues = (side: ShadowSide) =>
   Object.fromEntries(Object.entries(side).map(([property, { value }]) => [property, value]))
 
-const thingShadow = (id: number, status: DeviceStatus, shadow: Shadow): typeof ThingShadow.Type => ({
+const thingShadow = (id: number, status: DeviceStatus, shadow: Shadow, now: number): typeof ThingShadow.Type => ({
   ...shadowDocument(shadow),
   id,
   timestamp: seconds(shadow.updatedAt ?? 0),
   status,
   version: shadow.version,
-  delta: shadowValues(delta(shadow))
+  delta: shadowValues(delta(shadow, now))
 })
