@@ -112,6 +112,11 @@ it("a worker that stays keeps its shards when another one comes and goes, but fo
   assert.strictEqual(shardsOf(progress, "one").length, shardCount)
 })
 
+it("the lease of a worker that a clock which was ahead has given holds up nobody", () => {
+  const progress = claimed(beginAt(""), "gone", 3_600_000)
+  assert.strictEqual(shardsOf(claimed(progress, "one", 0), "one").length, shardCount)
+})
+
 it("the sixty-fifth worker is refused", () => {
   let progress = beginAt("")
   for (let i = 0; i < 64; i++) progress = claimed(progress, `worker-${i}`, 0)

@@ -5,6 +5,7 @@ import {
   LookInterval,
   SubscriptionReader,
   Subscriptions,
+  SubscriptionStore,
   WebhookClient,
   WebhookError,
   type WebhookRequest,
@@ -259,4 +260,71 @@ it.effect("two nodes share a push; what one has had goes to the other when it en
       assert.isEmpty(receivers[1].take())
     }).pipe(Effect.scoped, Effect.provide(Layer.mergeAll(Layer.succeedContext(services), PlatformNode.layer)))
   }).pipe(Effect.scoped)
+})
+
+it.effect("an attempt that a clock which was ahead has put off is made when servers have started with the right one", () => {
+  const receiver = new Receiver()
+  return Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const node = Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))).pipe(
+      Layer.provide(Layer.succeedContext(stores)),
+      Layer.provide(Layer.mergeAll(PlatformNode.layer, Layer.succeed(WebhookClient, receiver.client)))
+    )
+    const right = yield* Clock.currentTimeMillis
+    yield* TestClock.adjust("1 hour")
+    receiver.answer = { status: 503, body: "" }
+    yield* Effect.gen(function*() {
+      const { connected } = yield* pushing()
+      yield* connected.postProperties({ n: 1 })
+      yield* passUntil("1 second", Effect.sync(() => receiver.requests.length > 1))
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Layer.mergeAll(node.pipe(Layer.provideMerge(Layer.succeedContext(stores))), PlatformNode.layer))
+    )
+    receiver.take()
+    receiver.answer = { status: 204, body: "" }
+    yield* TestClock.setTime(right)
+    yield* Layer.build(node)
+    yield* pass("1 second", 30)
+    assert.deepStrictEqual(receiver.take().map(numbers), [[1]])
+  }).pipe(Effect.scoped)
+})
+
+it.effect("a clock of the store that jumps ahead pauses no push, and puts off no attempt", () => {
+  const receiver = new Receiver()
+  let ahead = 0
+  const stores = Layer.effect(
+    SubscriptionStore,
+    Effect.map(SubscriptionStore, (store) => ({
+      ...store,
+      modify: (modifications) =>
+        store.modify(
+          modifications.map(({ step, ...own }) => ({ ...own, step: (stored, now) => step(stored, now + ahead) }))
+        )
+    }))
+  ).pipe(Layer.provideMerge(StorageMemory.layer))
+  return Effect.gen(function*() {
+    const { connected, detail } = yield* pushing()
+    receiver.answer = { status: 503, body: "" }
+    yield* connected.postProperties({ n: 1 })
+    yield* passUntil("1 second", Effect.sync(() => receiver.requests.length > 0))
+    ahead = 3_600_000
+    yield* passUntil("1 second", Effect.sync(() => receiver.requests.length > 1))
+    yield* pass("1 second")
+    ahead = 0
+    const { progress } = yield* detail
+    assert.isNull(progress.failure!.pausedAt)
+    receiver.take()
+    receiver.answer = { status: 204, body: "" }
+    yield* pass("1 second", 30)
+    assert.deepStrictEqual(receiver.take().map(numbers), [[1]])
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(
+      DeviceCloud.layer.pipe(
+        Layer.provideMerge(stores),
+        Layer.provideMerge(Layer.mergeAll(PlatformNode.layer, Layer.succeed(WebhookClient, receiver.client)))
+      )
+    )
+  )
 })

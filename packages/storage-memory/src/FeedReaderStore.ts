@@ -19,7 +19,9 @@ const make = () => {
     claim: ({ leaseMillis, name }) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         const known = readers.get(name)
-        if (known !== undefined && known.leasedUntil > now) return Option.none()
+        if (known !== undefined && known.leasedUntil > now && known.leasedUntil <= now + leaseMillis) {
+          return Option.none()
+        }
         const held = { place: known?.place ?? feedStart, epoch: (known?.epoch ?? 0) + 1 }
         readers.set(name, { ...held, leasedUntil: now + leaseMillis })
         return Option.some(held)

@@ -21,7 +21,7 @@ const make = (sql: PgClient.PgClient) => {
         INSERT INTO feed_reader AS known (name, place, epoch, leased_until)
         VALUES (${name}, ${feedStart}, 1, ${fromNow(leaseMillis)})
         ON CONFLICT (name) DO UPDATE SET epoch = known.epoch + 1, leased_until = excluded.leased_until
-        WHERE known.leased_until <= clock_timestamp()
+        WHERE known.leased_until <= clock_timestamp() OR known.leased_until > excluded.leased_until
         RETURNING place, epoch`.pipe(
         Effect.map((rows) => Option.map(Array.head(rows), ({ epoch, place }) => ({ place, epoch: Number(epoch) }))),
         Effect.mapError(storeError("FeedReaderStore.claim"))

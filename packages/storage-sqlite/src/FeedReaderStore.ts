@@ -25,7 +25,9 @@ const make = (sql: Sqlite["Service"]) => {
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         sql.write("FeedReaderStore.claim", () => {
           const known = find(name)
-          if (known !== undefined && known.leased_until > now) return Option.none()
+          if (known !== undefined && known.leased_until > now && known.leased_until <= now + leaseMillis) {
+            return Option.none()
+          }
           const held = { place: known?.place ?? feedStart, epoch: (known?.epoch ?? 0) + 1 }
           sql.run("INSERT OR REPLACE INTO feed_reader (name, place, epoch, leased_until) VALUES (?, ?, ?, ?)", [
             name,

@@ -26,7 +26,8 @@ export interface HeldReader {
 export class FeedReaderStore extends Context.Service<FeedReaderStore, {
   /**
    * Claims the reader for `leaseMillis` from now. None: another holder's lease
-   * lasts. A reader of a new name begins before all events.
+   * lasts. One that lasts longer than `leaseMillis` counts as ended: a clock that was
+   * wrong gave it. A reader of a new name begins before all events.
    */
   readonly claim: (options: {
     readonly name: string

@@ -17,7 +17,7 @@ const maxBytes = 256 * 1024
 const pausedAfter = 3_600_000
 
 /** The longest time between two attempts, milliseconds. */
-const maxDelay = 60_000
+export const maxDelay = 60_000
 
 export interface PushBatch {
   readonly body: string

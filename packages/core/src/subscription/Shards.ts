@@ -101,11 +101,12 @@ const partOf = (workers: ReadonlyArray<Worker>, worker: string): number => {
 
 /**
  * Renews the lease of the worker and gives it its part of the shards. Shards of
- * workers whose lease has ended are free; what the worker has beyond its part
+ * workers whose lease has ended are free, and of those whose lease lasts longer than
+ * `leaseMillis`: a clock that was wrong gave it. What the worker has beyond its part
  * becomes free. Undefined: there are too many workers.
  */
 export const claim = (progress: Progress, worker: string, now: number, leaseMillis: number): Progress | undefined => {
-  const living = progress.workers.filter(({ until }) => until > now)
+  const living = progress.workers.filter(({ until }) => until > now && until <= now + leaseMillis)
   const workers = renewed({ ...progress, workers: living }, worker, now + leaseMillis)
   if (workers.length > maxWorkers) return undefined
   const part = partOf(workers, worker)

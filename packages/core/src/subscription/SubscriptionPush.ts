@@ -6,7 +6,7 @@ import { Clock, Effect, FiberMap, Layer, Option } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { isSuccess, shownResponse, WebhookDelivery } from "../scene/execution/WebhookDelivery.ts"
-import { failedAgain, maxBatch, type PushBatch, pushBatch } from "./PushBatch.ts"
+import { failedAgain, maxBatch, maxDelay, type PushBatch, pushBatch } from "./PushBatch.ts"
 import { acknowledge, type Cursor, decodeCursor, leave, type Progress } from "./Shards.ts"
 import type { Subscription } from "./Subscription.ts"
 import { type DeliveredEvents, Lease, renewAfter, SubscriptionReader } from "./SubscriptionReader.ts"
@@ -73,9 +73,11 @@ const make = Effect.gen(function*() {
       // With this epoch and these events, a request has the same content.
       const id = `msg_${subscriptionId}_${read.epoch}_${entries[0]!.id}_${read.place}_${batch.count}`
       const reason = yield* keepingLease(attempt(subscription, batch, id))
-      yield* modify((progress, now) => {
+      // Attempts are due by the clock of the cloud, leases last by that of the store.
+      const now = yield* Clock.currentTimeMillis
+      yield* modify((progress, leasedFrom) => {
         if (reason !== undefined) return { ...progress, failure: failedAgain(progress.failure, now, reason) }
-        const after = acknowledge(progress, worker, read, now + lease)
+        const after = acknowledge(progress, worker, read, leasedFrom + lease)
         return after === undefined ? undefined : { ...after, failure: null }
       })
       return reason === undefined
@@ -87,7 +89,8 @@ const make = Effect.gen(function*() {
         const stored = yield* store.get(projectId, subscriptionId)
         if (Option.isNone(stored) || !isGoing(stored.value)) return undefined
         const left = (stored.value.progress.failure?.nextAt ?? 0) - (yield* Clock.currentTimeMillis)
-        if (left <= 0) return hasWaited
+        // No attempt is due later than after the longest delay: a clock that was wrong said so.
+        if (left <= 0 || left > maxDelay) return hasWaited
         yield* Effect.sleep(Math.min(left, renewAfter(lease)))
         yield* reader.renew(own)
       }

@@ -57,7 +57,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<FeedReaderStore, E>):
         const held = Option.getOrThrow(yield* store.claim({ name, leaseMillis: 0 }))
         assert.isTrue(yield* store.advance({ ...held, name, place: "0B", leaseMillis: 0 }))
         assert.isTrue(yield* store.advance({ ...held, name, place: "0A", leaseMillis: long }))
-        assert.deepStrictEqual(yield* store.claim({ name, leaseMillis: 0 }), Option.none())
+        assert.deepStrictEqual(yield* store.claim({ name, leaseMillis: long }), Option.none())
         assert.isTrue(yield* store.advance({ ...held, name, place: "0a", leaseMillis: 0 }))
         assert.strictEqual(Option.getOrThrow(yield* store.claim({ name, leaseMillis: 0 })).place, "0a")
       }))
@@ -69,5 +69,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<FeedReaderStore, E>):
         const held = Option.getOrThrow(yield* store.claim({ name, leaseMillis: long }))
         yield* store.release({ ...held, name })
         assert.isTrue(Option.isSome(yield* store.claim({ name, leaseMillis: long })))
+      }))
+
+    it.effect("can be claimed if its lease lasts longer than a new one: a clock that was wrong gave it", () =>
+      Effect.gen(function*() {
+        const store = yield* FeedReaderStore
+        const name = unique("reader")
+        const former = Option.getOrThrow(yield* store.claim({ name, leaseMillis: 2 * long }))
+        const holder = Option.getOrThrow(yield* store.claim({ name, leaseMillis: long }))
+        assert.isAbove(holder.epoch, former.epoch)
       }))
   })
