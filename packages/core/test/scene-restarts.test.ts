@@ -179,3 +179,17 @@ it.effect("times that pass while no node is there are not made up for", () =>
       assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded"])
     }).pipe(Effect.provide(cloudOn(stores)))
   }))
+
+it.effect("a cron trigger whose time a clock which was ahead has set comes at its next time, and not twice", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const right = yield* Clock.currentTimeMillis
+    yield* TestClock.adjust("1 day")
+    const sceneId = yield* newScene({ triggers: [cron("0 * * * * *")] }).pipe(Effect.provide(cloudOn(stores)))
+    yield* TestClock.setTime(right)
+    yield* Effect.gen(function*() {
+      for (let second = 0; second < 180; second++) yield* TestClock.adjust("1 second")
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded", "succeeded"])
+    }).pipe(Effect.provide(cloudOn(stores)))
+  }))

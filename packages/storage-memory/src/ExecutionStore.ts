@@ -69,6 +69,18 @@ const make = Effect.gen(function*() {
         }
         return due.length
       }),
+    hasten: ({ after, limit, step }) =>
+      Effect.sync(() => {
+        const found = [...timers.values()].flatMap((timer) => {
+          const { cronId, dueAt } = timer
+          return dueAt !== null && cronId > after ? [{ ...timer, dueAt }] : []
+        }).toSorted((a, b) => a.cronId < b.cronId ? -1 : 1).slice(0, limit)
+        for (const timer of found) {
+          const dueAt = step(timer)
+          if (dueAt !== null && dueAt < timer.dueAt) timers.set(timer.cronId, { ...timer, dueAt })
+        }
+        return found.at(-1)?.cronId
+      }),
     tickLasting: ({ admit, limit, now }) =>
       Effect.sync(() => {
         const due = [...tables.waiting].filter(([, { at }]) => at <= now).toSorted(([, a], [, b]) => a.at - b.at)

@@ -241,6 +241,26 @@ const make = Effect.gen(function*() {
         if (executions.length > 0) yield* addExecutions(sql, executions)
         return rows.length
       }).pipe(sql.withTransaction, Effect.mapError(storeError("ExecutionStore.tick"))),
+    hasten: ({ after, limit, step }) =>
+      Effect.gen(function*() {
+        const rows = yield* sql<TimerRow>`SELECT * FROM scene_timer WHERE due_at IS NOT NULL AND cron_id > ${after}
+          ORDER BY cron_id LIMIT ${limit}`
+        const earlier = rows.flatMap((row) => {
+          const dueAt = step(timerFromRow(row))
+          return dueAt !== null && dueAt < row.due_at.getTime() ? [{ row, dueAt }] : []
+        })
+        if (earlier.length > 0) {
+          yield* sql`UPDATE scene_timer SET due_at = next.due_at
+            FROM unnest(
+              ${texts(earlier.map(({ row }) => row.cron_id))}, ${
+            instants(earlier.map(({ row }) => row.due_at.getTime()))
+          },
+              ${instants(earlier.map(({ dueAt }) => dueAt))}
+            ) AS next (cron_id, before, due_at)
+            WHERE scene_timer.cron_id = next.cron_id AND scene_timer.due_at = next.before`
+        }
+        return rows.at(-1)?.cron_id
+      }).pipe(Effect.mapError(storeError("ExecutionStore.hasten"))),
     tickLasting: ({ admit, limit, now }) =>
       Effect.gen(function*() {
         const rows = yield* sql<WaitingRow & { readonly lasts: boolean }>`

@@ -225,6 +225,20 @@ const make = (sql: Sqlite["Service"]) => {
         }
         return due.length
       }),
+    hasten: ({ after, limit, step }) =>
+      sql.write("ExecutionStore.hasten", () => {
+        const found = sql.all<TimerRow>(
+          "SELECT * FROM scene_timer WHERE due_at IS NOT NULL AND cron_id > ? ORDER BY cron_id LIMIT ?",
+          [after, limit]
+        )
+        for (const row of found) {
+          sql.run("UPDATE scene_timer SET due_at = ?1 WHERE cron_id = ?2 AND due_at > ?1", [
+            step(timerFromRow(row)),
+            row.cron_id
+          ])
+        }
+        return found.at(-1)?.cron_id
+      }),
     tickLasting: ({ admit, limit, now }) =>
       sql.write("ExecutionStore.tickLasting", () => {
         const due = sql.all<WaitingRow>("SELECT * FROM scene_waiting WHERE due_at <= ? ORDER BY due_at LIMIT ?", [

@@ -255,6 +255,43 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* scenes.remove(scene.projectId, scene.sceneId)
       }))
 
+    it.effect("timers get an earlier time, never a later one or none", () =>
+      Effect.gen(function*() {
+        const [scenes, store] = [yield* SceneStore, yield* ExecutionStore]
+        const scene = newScene(yield* insertProject)
+        const dated = [timer(scene, epoch + 900), timer(scene, epoch + 900), timer(scene, epoch + 900)] as const
+        const [hastened, late, kept] = dated
+        const next = new Map([[hastened.cronId, epoch + 500], [late.cronId, epoch + 950]])
+        yield* scenes.insert(scene, [...dated, timer(scene, null)])
+        const seen: Array<SceneTimer> = []
+        for (let after: string | undefined = ""; after !== undefined;) {
+          after = yield* store.hasten({
+            after,
+            limit: 2,
+            step: (timer) => {
+              if (timer.sceneId === scene.sceneId) seen.push(timer)
+              return next.get(timer.cronId) ?? null
+            }
+          })
+        }
+        assert.sameDeepMembers(seen, [...dated])
+        const taken: Array<string> = []
+        const tick = (now: number) =>
+          store.tick({
+            now,
+            limit: 1000,
+            step: ({ cronId, sceneId }) => {
+              if (sceneId === scene.sceneId) taken.push(cronId)
+              return { dueAt: null }
+            }
+          })
+        yield* tick(epoch + 500)
+        assert.deepStrictEqual(taken, [hastened.cronId])
+        yield* tick(epoch + 900)
+        assert.sameMembers(taken, [hastened.cronId, late.cronId, kept.cronId])
+        yield* scenes.remove(scene.projectId, scene.sceneId)
+      }))
+
     it.effect("an execution that waits for a status to last is stored if the status has lasted", () =>
       Effect.gen(function*() {
         const [store, presence] = [yield* ExecutionStore, yield* PresenceStore]

@@ -93,6 +93,17 @@ export class ExecutionStore extends Context.Service<ExecutionStore, {
     readonly step: (timer: SceneTimer & { readonly dueAt: number }) => TimerStep
   }) => Effect.Effect<number, StoreError>
   /**
+   * Looks at timers that have a time, in the order of their ids, `limit` of them
+   * after the id `after`. Those for which `step` returns an earlier time get it,
+   * unless they are taken meanwhile. Returns the id of the last one; undefined: there
+   * are no more.
+   */
+  readonly hasten: (options: {
+    readonly after: string
+    readonly limit: number
+    readonly step: (timer: SceneTimer & { readonly dueAt: number }) => number | null
+  }) => Effect.Effect<string | undefined, StoreError>
+  /**
    * Takes executions that have waited for a status to last and are due at `now`,
    * at most `limit` of them. Stores those that `admit` accepts of the enabled
    * devices that have the status, and had it all the time. No two callers get the

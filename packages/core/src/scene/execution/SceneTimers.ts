@@ -19,6 +19,8 @@ const missedAfterMillis = 10_000
  * It makes up for at most one of its times.
  */
 const catchUpMillis = 2000
+/** How far a timer may be ahead of its next time, milliseconds: by so much clocks of servers do not differ. */
+const aheadMillis = 60_000
 
 /** Works for as long as the scope lives. */
 export const layer: Layer.Layer<never, never, ExecutionStore | SceneTriggers | SceneBacklog> = Layer.effectDiscard(
@@ -30,6 +32,21 @@ const make = Effect.gen(function*() {
   const triggers = yield* SceneTriggers
   const backlog = yield* SceneBacklog
   const zoneOfCloud = yield* SceneTimeZone
+
+  /** Clocks go back when servers start anew: gives their next time to timers that a clock which was ahead has set. */
+  const hasten = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    let after: string | undefined = ""
+    while (after !== undefined) {
+      after = yield* store.hasten({
+        after,
+        limit: timerLimit,
+        step: ({ cron, timeZone }) => nextTime(cron, timeZone ?? zoneOfCloud, now + aheadMillis)
+      })
+    }
+    isHastened = true
+  })
+  let isHastened = false
 
   const tick = Effect.gen(function*() {
     while (true) {
@@ -63,7 +80,9 @@ const make = Effect.gen(function*() {
     }
   })
 
-  yield* Effect.andThen(tick, tickLasting).pipe(
+  yield* Effect.suspend(() => isHastened ? Effect.void : hasten).pipe(
+    Effect.andThen(tick),
+    Effect.andThen(tickLasting),
     Effect.catchCause((cause) => Effect.logWarning("Timers of scenes could not be looked at", cause)),
     Periodic.looking
   )
