@@ -8,10 +8,10 @@ import { ServerResponse } from "node:http"
 const etag = ["etag", "ETag"] as const
 
 /**
- * Returns a function that makes a response write its header names with capitals.
- * The names of responses are few; each is made once.
+ * Returns a function that makes a response write its header names with capitals, and
+ * what `date` returns as `Date`. The names of responses are few; each is made once.
  */
-export const makeCapitalize = (): (response: ServerResponse) => void => {
+export const makeCapitalize = (date: () => string): (response: ServerResponse) => void => {
   const names = new Map<string, string>([etag])
 
   const nameOf = (name: string): string => {
@@ -25,7 +25,7 @@ export const makeCapitalize = (): (response: ServerResponse) => void => {
 
   /** `writeHead` as Effect's server calls it: the headers come last. */
   function writeHead(this: ServerResponse, ...args: Array<unknown>): ServerResponse {
-    const headers: Record<string, unknown> = {}
+    const headers: Record<string, unknown> = { Date: date() }
     const given = (args.pop() ?? {}) as Readonly<Record<string, unknown>>
     for (const name of Object.keys(given)) headers[nameOf(name)] = given[name]
     return Reflect.apply(ServerResponse.prototype.writeHead, this, [...args, headers]) as ServerResponse

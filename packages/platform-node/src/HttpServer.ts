@@ -17,6 +17,7 @@ import { HttpServer, HttpServerRequest } from "effect/http"
 import type { EventEmitter } from "node:events"
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http"
 import { ArrivingBodies } from "./ArrivingBodies.ts"
+import { makeDate } from "./DateHeader.ts"
 import { makeCapitalize } from "./HeaderNames.ts"
 import { Http1Request } from "./Http1Request.ts"
 import { HttpConnections } from "./HttpConnections.ts"
@@ -111,7 +112,7 @@ const endUnfinished = (source: IncomingMessage & { readonly upgrade?: boolean },
 }
 
 /**
- * The same as `NodeHttpServer.layer`, with conventional header names, the faster
+ * The same as `NodeHttpServer.layer`, with conventional header names, the time of the `Clock` as `Date`, the faster
  * reading of bodies, limits to what arrives, and a longer {@link backlog}. `evaluate` is `createServer` of
  * `node:http`, or makes the server with the options that it gets: `IncomingMessage`
  * is {@link Http1Request}.
@@ -146,7 +147,7 @@ export const layer = (
           Effect.forkScoped
         )
         const requestBodies = new RequestBodies(bodies, places, turns)
-        const capitalize = makeCapitalize()
+        const capitalize = makeCapitalize(makeDate(clock))
         const leaveTogether = makeLeaveTogether()
         return HttpServer.make({
           address,

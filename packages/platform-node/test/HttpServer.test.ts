@@ -1,7 +1,7 @@
 import { KnownAddresses, parseTrustedProxies, TrustedProxies } from "@device-cloud/core"
 import { HttpServer as NodeServer } from "@device-cloud/platform-node"
 import { assert, it } from "@effect/vitest"
-import { ByteSize, Deferred, Effect, Exit, Fiber, Layer, Result } from "effect"
+import { ByteSize, Clock, Deferred, Effect, Exit, Fiber, Layer, Result } from "effect"
 import {
   HttpIncomingMessage,
   HttpServer,
@@ -150,6 +150,15 @@ it.live("header names are written with capitals, as device SDKs compare them", (
     const names = text.split("\r\n\r\n")[0]!.split("\r\n").slice(1).map((line) => line.split(":")[0]!)
     assert.includeMembers(names, ["ETag", "X-Request-Id", "Content-Type", "Content-Length", "Date"])
     assert.deepStrictEqual(names.filter((name) => /(?:^|-)[a-z]/.test(name)), [])
+  }).pipe(Effect.scoped))
+
+it.live("responses have the time of the cloud as their date, whatever the system's clock says", () =>
+  Effect.gen(function*() {
+    const system = yield* Clock.Clock
+    const clock = Clock.Clock.of({ ...system, currentTimeMillisUnsafe: () => Date.parse("2030-01-31T12:00:00.900Z") })
+    const port = yield* Effect.provideService(serve(() => Effect.succeed("ok")), Clock.Clock, clock)
+    const response = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/`))
+    assert.strictEqual(response.headers.get("date"), "Thu, 31 Jan 2030 12:00:00 GMT")
   }).pipe(Effect.scoped))
 
 /** Sends a request whose body has 1,000 bytes, and so many of them. */
