@@ -4,7 +4,7 @@
  * (docs/protocol/shadow.md).
  */
 import type { DeviceId } from "../device/Device.ts"
-import { countedTime } from "../kernel/DeviceTime.ts"
+import { countedTime, isAhead } from "../kernel/DeviceTime.ts"
 import { equalJson, isFiniteJson, type Json } from "../kernel/Json.ts"
 import { isWellFormed } from "../kernel/Text.ts"
 
@@ -275,20 +275,20 @@ export const clearDesired = (shadow: Shadow, at: number): Shadow => {
 export const reportedAt = ({ receivedAt, time }: ShadowEntry): number => receivedAt ?? time
 
 /**
- * Whether the device had the reported value after `at`. A report from after `now` was
- * stored by a clock that was wrong: it is not later than what the right clock has
- * said. Unix milliseconds.
+ * Whether the device had the reported value after `at`. A report from more than five
+ * minutes after `now` was stored by a clock that was wrong: it is not later than what
+ * the right clock has said. Unix milliseconds.
  */
 export const isReportedAfter = (entry: ShadowEntry, at: number, now: number): boolean => {
   const reported = reportedAt(entry)
-  return reported > at && (reported <= now || at > now)
+  return reported > at && (!isAhead(reported, now) || isAhead(at, now))
 }
 
 /**
  * Returns the desired values that the device has still to apply: those that
  * differ from the reported value and are not older than it. With `now`, Unix
- * milliseconds, a value reported after it counts as older than one desired before it:
- * a clock that was wrong once holds nothing back.
+ * milliseconds, a value reported more than five minutes after it counts as older than
+ * one desired before that: a clock that was wrong once holds nothing back.
  */
 export const delta = ({ desired, reported }: Pick<Shadow, "desired" | "reported">, now = Infinity): ShadowSide =>
   Object.fromEntries(

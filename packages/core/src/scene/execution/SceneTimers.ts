@@ -4,8 +4,9 @@
  */
 import { Clock, Effect, Layer } from "effect"
 import * as Periodic from "../../kernel/Periodic.ts"
+import { untilStored } from "../../kernel/StoreError.ts"
 import { nextTime } from "../definition/CronExpression.ts"
-import { SceneTimeZone } from "../definition/Scene.ts"
+import { type SceneTimer, SceneTimeZone } from "../definition/Scene.ts"
 import { SceneBacklog } from "../matching/SceneBacklog.ts"
 import { SceneTriggers } from "../matching/SceneTriggers.ts"
 import { ExecutionStore } from "./ExecutionStore.ts"
@@ -21,6 +22,8 @@ const missedAfterMillis = 10_000
 const catchUpMillis = 2000
 /** How far a timer may be ahead of its next time, milliseconds: by so much clocks of servers do not differ. */
 const aheadMillis = 60_000
+/** Timers that are held against their next time at once. */
+const hastenLimit = 100
 
 /** Works for as long as the scope lives. */
 export const layer: Layer.Layer<never, never, ExecutionStore | SceneTriggers | SceneBacklog> = Layer.effectDiscard(
@@ -36,17 +39,18 @@ const make = Effect.gen(function*() {
   /** Clocks go back when servers start anew: gives their next time to timers that a clock which was ahead has set. */
   const hasten = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
-    let after: string | undefined = ""
-    while (after !== undefined) {
-      after = yield* store.hasten({
-        after,
-        limit: timerLimit,
-        step: ({ cron, timeZone }) => nextTime(cron, timeZone ?? zoneOfCloud, now + aheadMillis)
-      })
+    // A next time costs a tenth of a millisecond, and many timers have the same.
+    const known = new Map<string, number | null>()
+    const step = ({ cron, timeZone }: SceneTimer): number | null => {
+      const zone = timeZone ?? zoneOfCloud
+      const key = `${zone} ${cron}`
+      const next = known.has(key) ? known.get(key)! : nextTime(cron, zone, now + aheadMillis)
+      known.set(key, next)
+      return next
     }
-    isHastened = true
+    let after: string | undefined = ""
+    while (after !== undefined) after = yield* untilStored(store.hasten({ after, limit: hastenLimit, step }))
   })
-  let isHastened = false
 
   const tick = Effect.gen(function*() {
     while (true) {
@@ -80,10 +84,11 @@ const make = Effect.gen(function*() {
     }
   })
 
-  yield* Effect.suspend(() => isHastened ? Effect.void : hasten).pipe(
-    Effect.andThen(tick),
-    Effect.andThen(tickLasting),
-    Effect.catchCause((cause) => Effect.logWarning("Timers of scenes could not be looked at", cause)),
+  const warned = Effect.catchCause((cause) => Effect.logWarning("Timers of scenes could not be looked at", cause))
+
+  yield* Effect.forkScoped(warned(hasten))
+  yield* Effect.andThen(tick, tickLasting).pipe(
+    warned,
     Periodic.looking
   )
 })
