@@ -16,6 +16,8 @@ import { Clock, Context, Duration, Effect, Layer, Option, Schedule } from "effec
 import { HttpServer, HttpServerRequest } from "effect/http"
 import type { EventEmitter } from "node:events"
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import { TLSSocket } from "node:tls"
 import { ArrivingBodies } from "./ArrivingBodies.ts"
 import { makeDate } from "./DateHeader.ts"
 import { makeCapitalize } from "./HeaderNames.ts"
@@ -112,6 +114,22 @@ const endUnfinished = (source: IncomingMessage & { readonly upgrade?: boolean },
 }
 
 /**
+ * Resets the connection of a client of HTTP/1.0 whose response breaks off. Such a response may end with its connection,
+ * and a client would take the part for the whole. Over TLS an end without `close_notify` tells the difference.
+ */
+const resetUnfinished = ({ httpVersion, socket }: IncomingMessage, response: ServerResponse): void => {
+  if (httpVersion !== "1.0" || socket instanceof TLSSocket) return
+  const restore = () => {
+    delete (socket as Partial<Socket>).destroy
+  }
+  socket.destroy = (error) => {
+    restore()
+    return response.writableFinished ? socket.destroy(error) : socket.resetAndDestroy()
+  }
+  response.once("close", restore)
+}
+
+/**
  * The same as `NodeHttpServer.layer`, with conventional header names, the time of the `Clock` as `Date`, the faster
  * reading of bodies, limits to what arrives, and a longer {@link backlog}. `evaluate` is `createServer` of
  * `node:http`, or makes the server with the options that it gets: `IncomingMessage`
@@ -162,6 +180,7 @@ export const layer = (
               const source = request.source as IncomingMessage
               connections.began(source.socket, response)
               endUnfinished(source, response)
+              resetUnfinished(source, response)
               return app
             })
             return turns.takenOn(server, middleware === undefined ? serve(prepared) : serve(prepared, middleware))

@@ -1,7 +1,7 @@
 import { KnownAddresses, parseTrustedProxies, TrustedProxies } from "@device-cloud/core"
 import { HttpServer as NodeServer } from "@device-cloud/platform-node"
 import { assert, it } from "@effect/vitest"
-import { ByteSize, Clock, Deferred, Effect, Exit, Fiber, Layer, Result } from "effect"
+import { ByteSize, Clock, Deferred, Effect, Exit, Fiber, Layer, Result, Stream } from "effect"
 import {
   HttpIncomingMessage,
   HttpServer,
@@ -18,13 +18,13 @@ const limit = ByteSize.kibibytes(64)
 const serve = (
   answer: (
     request: HttpServerRequest.HttpServerRequest
-  ) => Effect.Effect<string, HttpServerError.HttpServerError>,
+  ) => Effect.Effect<string | HttpServerResponse.HttpServerResponse, HttpServerError.HttpServerError>,
   limits?: Partial<NodeServer.Limits>,
   create: Parameters<typeof NodeServer.layer>[0] = createServer
 ) =>
   Effect.gen(function*() {
     const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, answer).pipe(
-      Effect.map((text) => HttpServerResponse.text(text)),
+      Effect.map((answer) => typeof answer === "string" ? HttpServerResponse.text(answer) : answer),
       Effect.catch(({ reason }) =>
         Effect.succeed(HttpServerResponse.text(reason._tag === "RequestParseError" ? `${reason.reason}` : reason._tag))
       ),
@@ -249,6 +249,23 @@ it.live("a connection ends that has offered a WebSocket and got a response, also
       socket.once("close", () => resume(Effect.void))
       return Effect.sync(() => clearInterval(sending))
     }).pipe(Effect.ensuring(Effect.sync(() => socket.destroy())))
+  }))
+
+it.live("a response to HTTP/1.0 that breaks off resets its connection, a whole one does not", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(({ url }) => {
+      const end = url === "/broken" ? Stream.fail("the storage is away") : Stream.empty
+      const lines = Stream.concat(Stream.make("<part>"), end)
+      return Effect.succeed(HttpServerResponse.stream(Stream.encodeText(lines)))
+    })
+    const endOf = (path: string) =>
+      Effect.flatMap(open(port), (socket) =>
+        Effect.callback<string>((resume) => {
+          socket.once("error", ({ message }) => resume(Effect.succeed(message)))
+          socket.once("end", () => resume(Effect.succeed("end")))
+          socket.resume().write(`GET ${path} HTTP/1.0\r\n\r\n`)
+        }))
+    assert.deepStrictEqual([yield* endOf("/whole"), yield* endOf("/broken")], ["end", "read ECONNRESET"])
   }))
 
 /** Resolves when the server has ended the connection. */
