@@ -52,6 +52,12 @@ export const answerUnservedRequests = (server: Server, { watch }: Pick<Draining[
       "X-Request-Id": newRequestId()
     }).end(JSON.stringify(unready))
   })
+  server.on("checkContinue", (request, response) => {
+    if (server.listenerCount("checkContinue") > 1) return watch(response)
+    // What Node.js does if nobody listens.
+    response.writeContinue()
+    server.emit("request", request, response)
+  })
   // An unknown `Expect` header does not change the request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
 }

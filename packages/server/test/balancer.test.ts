@@ -7,6 +7,7 @@ import { Effect, Redacted } from "effect"
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync, writeFileSync } from "node:fs"
+import { Agent, request } from "node:http"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { newDatabase } from "../../../vitest.storages.ts"
@@ -186,6 +187,21 @@ it.live("a server that drains says so, and ends at once at a second signal", () 
       until: ({ status }) => status === 503
     })
     assert.strictEqual(unready.headers.get("connection"), "close")
+    const expecting = Effect.callback<string | undefined>((resume) => {
+      const headers = {
+        expect: "100-continue",
+        authorization: `Bearer ${ownerKey}`,
+        "content-type": "application/json"
+      }
+      const options = { method: "POST", agent: new Agent({ keepAlive: true }), headers }
+      request(
+        `${server.http}/openapi/v1/products`,
+        options,
+        ({ headers }) => resume(Effect.succeed(headers.connection))
+      )
+        .end("{}")
+    })
+    assert.strictEqual(yield* expecting, "close")
     assert.strictEqual((yield* call(server.http, "GET", "/products")).code, 0)
     // One interrupt may come twice.
     yield* Effect.sleep("600 millis")
