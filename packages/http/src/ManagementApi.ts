@@ -71,7 +71,7 @@ export interface Options<R = never> {
   readonly rateLimits?: RateLimitOptions
   /** How many streams `GET /events` may have. Default: 100 for each project, 1,000 in total. */
   readonly eventStreams?: EventStreamLimits
-  /** How many lists, histories and exports a project may read at once. Default: 8, and 32 that wait. */
+  /** How many lists, histories and exports a project may read at once. Default: 2, and 32 that wait. */
   readonly expensiveReads?: ExpensiveReadLimits
   /** Whether `/docs` and `/openapi.json` are served. Default true. */
   readonly docs?: boolean
