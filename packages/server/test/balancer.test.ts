@@ -84,7 +84,7 @@ it.live.runIf(isInstalled)(
           LOG_LEVEL: "Error"
         })
       const a = yield* startServer(httpA, mqttsA)
-      yield* startServer(httpB, mqttsB)
+      const b = yield* startServer(httpB, mqttsB)
       const file = join(dataDir, "haproxy.cfg")
       writeFileSync(
         file,
@@ -143,6 +143,12 @@ it.live.runIf(isInstalled)(
         }
       })
       yield* command
+      // A moment in which no server answers: requests wait.
+      for (const { child } of [a, b]) process.kill(child.pid, "SIGSTOP")
+      yield* Effect.sleep("1200 millis")
+      for (const { child } of [a, b]) process.kill(child.pid, "SIGCONT")
+      yield* Effect.sleep("500 millis")
+      assert.deepStrictEqual(counts.map(({ failures }) => failures), [[], []])
       const stopped = yield* Effect.forkChild(a.child.kill({ killSignal: "SIGTERM" }))
       while (stopped.pollUnsafe() === undefined) yield* command
       assert.strictEqual(yield* a.child.exitCode, 0)
