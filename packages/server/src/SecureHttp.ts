@@ -49,9 +49,27 @@ export const listen = Effect.fnUntraced(function*(http: Server, options: Options
   door.on("connection", (socket) => {
     if (!socket.destroyed) turns.add(socket, { isKnown: limited.isKnown(socket), holds: () => {} })
   })
-  server.on("request", ({ socket }, response) => limited.began(socket, response))
+  let underWay = 0
+  let hasEnded = () => {}
+  server.on("request", ({ socket }, response) => {
+    limited.began(socket, response)
+    underWay++
+    response.once("close", () => {
+      if (--underWay === 0) hasEnded()
+    })
+  })
   server.on("tlsClientError", (_, socket) => void socket.destroy())
   for (const event of events) server.on(event, (...args: ReadonlyArray<unknown>) => void http.emit(event, ...args))
+  // The plain server is not closed before the requests over TLS have ended.
+  const close = http.close.bind(http)
+  http.close = (closed) => {
+    door.close()
+    server.close()
+    return close((error) => {
+      hasEnded = () => closed?.(error)
+      if (underWay === 0) hasEnded()
+    })
+  }
   yield* Effect.acquireRelease(
     Effect.callback<void, InvalidConfig>((resume) => {
       door.once("error", (cause) => resume(Effect.fail(invalid("HTTP_HOST, HTTPS_PORT", cause))))
@@ -65,6 +83,7 @@ export const listen = Effect.fnUntraced(function*(http: Server, options: Options
       Effect.sync(() => {
         door.close()
         server.close()
+        server.closeAllConnections()
       })
   )
   if (renewals !== undefined) yield* Effect.forkScoped(renew(server, Stream.map(renewals, secure)))

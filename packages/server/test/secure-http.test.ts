@@ -1,9 +1,9 @@
 import { DevelopmentCertificate } from "@device-cloud/mqtt"
 import { eventually } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Queue, Stream } from "effect"
+import { Effect, Fiber, Queue, Stream } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
-import { createServer } from "node:http"
+import { createServer, type ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { connect as connectTcp } from "node:net"
@@ -116,4 +116,32 @@ it.live("a client that does not send the whole head of its request in time is re
       socket!.write("GET / HTTP/1.1\r\nhost: ")
     })
     assert.strictEqual(yield* answer, "ERR_HTTP_REQUEST_TIMEOUT")
+  }))
+
+it.live("the plain server is not closed before a request over TLS has its response", () =>
+  Effect.gen(function*() {
+    const requests = yield* Queue.unbounded<ServerResponse>()
+    const http = createServer((_, response) => void Queue.offerUnsafe(requests, response))
+    yield* Effect.callback<void>((resume) => void http.listen(0, "127.0.0.1", () => resume(Effect.void)))
+    const url = yield* SecureHttp.listen(http, {
+      ...yield* makeCertificate,
+      host: "127.0.0.1",
+      port: 0,
+      clientCertificates: false,
+      connections: 100,
+      server: {}
+    })
+    const socket = yield* shakeHands(Number(new URL(url).port))
+    socket!.write("GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+    const response = yield* Queue.take(requests)
+    const order: Array<string> = []
+    const closed = yield* Effect.forkChild(
+      Effect.callback<void>((resume) => void http.close(() => resume(Effect.sync(() => void order.push("closed"))))),
+      { startImmediately: true }
+    )
+    yield* Effect.sleep("50 millis")
+    order.push("response")
+    response.end("<answer>")
+    yield* Fiber.join(closed)
+    assert.deepStrictEqual(order, ["response", "closed"])
   }))
