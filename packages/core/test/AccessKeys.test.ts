@@ -124,3 +124,27 @@ it.effect("notes the latest use of a key once a minute, off the way of requests"
     yield* TestClock.adjust("10 minutes")
     assert.strictEqual(writes, 1)
   }).pipe(Effect.scoped, Effect.provide(StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer)))))
+
+it.effect("uses that cannot be noted while the store is away are noted when it is back", () =>
+  Effect.gen(function*() {
+    let isAway = true
+    const store = yield* AccessKeyStore
+    const node = yield* Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode)))).pipe(
+      Effect.provideService(AccessKeyStore, {
+        ...store,
+        markUsed: (uses) =>
+          isAway
+            ? Effect.fail(
+              new StoreError({ operation: "AccessKeyStore.markUsed", retryable: true, cause: new Error("away") })
+            )
+            : store.markUsed(uses)
+      })
+    )
+    const accessKeys = yield* Effect.provide(AccessKeys, node)
+    const { accessKey, key } = yield* accessKeys.create(defaultProjectId, { name: "ci", role: "viewer" })
+    yield* accessKeys.authenticate(key)
+    yield* TestClock.adjust("5 minutes")
+    isAway = false
+    yield* TestClock.adjust("1 minute")
+    assert.strictEqual(Option.getOrThrow(yield* store.find(accessKey.id)).lastUsedAt, 0)
+  }).pipe(Effect.scoped, Effect.provide(StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer)))))

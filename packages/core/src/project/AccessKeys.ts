@@ -285,7 +285,11 @@ const make = Effect.gen(function*() {
     if (uses.size === 0) return Effect.void
     const noted = [...uses].map(([id, at]) => ({ id, at }))
     uses.clear()
-    return store.markUsed(noted)
+    // They are noted the next time, unless the keys have been used since.
+    const putBack = Effect.sync(() => {
+      for (const { at, id } of noted) if (!uses.has(id)) uses.set(id, at)
+    })
+    return Effect.onError(store.markUsed(noted), () => putBack)
   }).pipe(Effect.catch((error) => Effect.logWarning("The latest uses of access keys are not noted", error)))
 
   yield* Effect.addFinalizer(() => writeUses)
