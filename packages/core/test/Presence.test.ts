@@ -13,7 +13,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Clock, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 
 /** One node of a cloud whose nodes share their stores; it lives in a scope of its own. */
@@ -121,6 +121,45 @@ it.effect("a device that moves to another node stays online when its old connect
     assert.deepStrictEqual(yield* Effect.provide(statusOf(device), second.context), ["online", 1])
     yield* second.stop
   }).pipe(Effect.provide(stores)))
+
+it.effect("a device without a connection that has said something stays online when the clock of the store jumps", () =>
+  Effect.gen(function*() {
+    const clock = yield* Clock.Clock
+    let ahead = 0
+    const now = () => clock.currentTimeMillisUnsafe() + ahead
+    const jumping: Clock.Clock = Object.assign(Object.create(clock), {
+      currentTimeMillisUnsafe: now,
+      currentTimeMillis: Effect.sync(now)
+    })
+    yield* Effect.gen(function*() {
+      const [node, other] = [yield* startNode, yield* startNode]
+      const device = yield* Effect.provide(createDevice, node.context)
+      const product = yield* Effect.provide(
+        Effect.flatMap(Products, (products) => products.get(defaultProjectId, device.productKey)),
+        node.context
+      )
+      yield* Effect.provide(
+        Effect.flatMap(
+          DeviceSessions,
+          (sessions) => sessions.markSeen(deviceIdentity({ device, product }), "192.0.2.1")
+        ),
+        node.context
+      )
+      for (const jump of [3_600_000, 0]) {
+        ahead = jump
+        for (let second = 0; second < 60; second++) yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* Effect.provide(statusOf(device), other.context), ["online", 1])
+      }
+      yield* Effect.all([node.stop, other.stop])
+    }).pipe(
+      Effect.provide(
+        StorageMemory.layer.pipe(
+          Layer.provide(Layer.succeed(Clock.Clock, jumping)),
+          Layer.provideMerge(PlatformNode.layer)
+        )
+      )
+    )
+  }))
 
 it.effect("a device without a connection is online for five minutes after it has said something", () =>
   Effect.gen(function*() {

@@ -13,6 +13,7 @@ import {
   PresenceStore,
   type ReactTo,
   type Sighting,
+  sightingMillis,
   type StoreError
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
@@ -220,7 +221,10 @@ const make = Effect.gen(function*() {
         SELECT sighting.device_id, clock_timestamp() + sighting.lasts * interval '1 millisecond'
         FROM sighting JOIN before USING (device_id)
         ORDER BY sighting.device_id COLLATE "C"
-        ON CONFLICT (device_id) DO UPDATE SET online_until = greatest(held.online_until, excluded.online_until)
+        -- One that is further away was stored while the clock of the database was ahead.
+        ON CONFLICT (device_id) DO UPDATE SET online_until = CASE
+          WHEN held.online_until <= clock_timestamp() + ${sightingMillis}::float8 * interval '1 millisecond'
+          THEN greatest(held.online_until, excluded.online_until) ELSE excluded.online_until END
         WHERE held.node_id IS NULL
         RETURNING held.device_id
       ), changed AS (

@@ -340,6 +340,23 @@ it.live("a node that did not hear the others finds out what became of its device
     assert.strictEqual(yield* disabled!.closed, "disabled")
   }).pipe(Effect.scoped))
 
+it.live("a sighting replaces an end that was stored while the clock of the database was ahead", () =>
+  Effect.gen(function*() {
+    const url = yield* newDatabase
+    const stores = yield* Layer.build(storage(url))
+    const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
+    const { device: { deviceId } } = yield* Effect.provide(insertDevice, stores)
+    const presence = Context.get(stores, PresenceStore)
+    const see = presence.markSeen([{ deviceId, ip: "192.0.2.8", at: epoch, lasts: 60_000 }])
+    yield* see
+    yield* sql`UPDATE presence SET online_until = now() + interval '1 hour'`
+    yield* see
+    assert.deepStrictEqual(
+      yield* sql`SELECT online_until < now() + interval '2 minutes' AS "isRight" FROM presence`,
+      [{ isRight: true }]
+    )
+  }).pipe(Effect.scoped))
+
 it.live("what is told right after a node has said that it may have missed something reaches it", () =>
   Effect.gen(function*() {
     const url = yield* newDatabase

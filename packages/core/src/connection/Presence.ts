@@ -190,9 +190,16 @@ const make = Effect.gen(function*() {
   const silences = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
   yield* store.heartbeat(nodeId, times)
 
+  /** The node was silent, or the clock of the store has jumped: before another node may judge, its sightings have their ends again. */
+  let isHeardAgain = false
+
   const beat = store.heartbeat(nodeId, times).pipe(
     Effect.timeout(heartbeatTime),
-    Effect.flatMap(({ wasSilent }) => wasSilent ? PubSub.publish(silences, undefined) : Effect.void),
+    Effect.flatMap(({ wasSilent }) => {
+      if (!wasSilent) return Effect.void
+      isHeardAgain = true
+      return PubSub.publish(silences, undefined)
+    }),
     Effect.asVoid,
     Effect.catch((error) => Effect.logWarning("The node could not say that it is alive", error))
   )
@@ -208,7 +215,13 @@ const make = Effect.gen(function*() {
     Effect.catch((error) => Effect.logWarning("Silent nodes could not be looked for", error))
   )
 
-  const endSightings = sightings.prolong.pipe(
+  const renewSightings = Effect.suspend(() => {
+    if (!isHeardAgain) return Effect.void
+    isHeardAgain = false
+    return Effect.onError(sightings.renew, () => Effect.sync(() => void (isHeardAgain = true)))
+  })
+
+  const endSightings = Effect.andThen(renewSightings, sightings.prolong).pipe(
     Effect.andThen(lapsed.setOffline({ _tag: "SightingEnds", judge }, lapseReasons.SightingEnds)),
     Effect.catch((error) => Effect.logWarning("Sightings could not be looked after", error))
   )

@@ -82,13 +82,16 @@ export interface Owner {
   readonly enabled: boolean
 }
 
+/** How long a device counts as online after a sighting, milliseconds. */
+export const sightingMillis = 300_000
+
 /** A device has sent something without holding a connection. */
 export interface Sighting {
   readonly deviceId: DeviceId
   readonly ip: string
   /** Unix milliseconds. */
   readonly at: number
-  /** For how long the device is online from now on, by the store's clock, milliseconds. */
+  /** For how long the device is online from now on, by the store's clock, milliseconds, at most {@link sightingMillis}. */
   readonly lasts: number
 }
 

@@ -9,7 +9,7 @@ import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import { type PresenceOutcome, PresenceStore, type Sighting } from "./PresenceStore.ts"
+import { type PresenceOutcome, PresenceStore, type Sighting, sightingMillis } from "./PresenceStore.ts"
 import type { DeviceConnection } from "./DeviceSession.ts"
 import { linkOf, reactToOutcomes, type StatusChange, statusEvents } from "./StatusChange.ts"
 
@@ -27,6 +27,8 @@ export interface Sightings {
    * than that.
    */
   readonly prolong: Effect.Effect<void, StoreError>
+  /** Stores all sightings of this node again, with what is left of their time. For a clock of the store that has jumped. */
+  readonly renew: Effect.Effect<void, StoreError>
 }
 
 /** Sightings that may wait to be stored; more wait in `markSeen`. */
@@ -34,8 +36,6 @@ const capacity = 8192
 /** Sightings in one transaction. */
 const maxBatch = 1024
 
-/** How long a device counts as online after a sighting, milliseconds. */
-const sightingMillis = 300_000
 /** How long before its end a sighting is prolonged, milliseconds. */
 const prolongMillis = 30_000
 
@@ -46,6 +46,12 @@ interface Seen {
   readonly through: Through | undefined
   /** Unix milliseconds. */
   readonly until: number
+}
+
+/** The stored sighting of a device, and when it was seen last, Unix milliseconds. */
+interface Known {
+  readonly seen: Seen
+  lastAt: number
 }
 
 /**
@@ -94,7 +100,7 @@ export const make: Effect.Effect<
   })
 
   /** The stored sighting of each device that this node has seen, and its last sighting (`lastAt`, Unix milliseconds). */
-  const visible = new Map<DeviceId, { seen: Seen; lastAt: number }>()
+  const visible = new Map<DeviceId, Known>()
 
   const markSeen: Sightings["markSeen"] = (device, ip, through) =>
     Effect.suspend(() => {
@@ -117,21 +123,27 @@ export const make: Effect.Effect<
     for (const deviceId of deviceIds) visible.delete(deviceId)
   }
 
+  /** Stores the last sightings of devices in place of their stored ones. */
+  const storeLast = Effect.fnUntraced(function*(known: ReadonlyArray<Known>, now: number) {
+    const last = known.map(({ lastAt, seen }): Seen => {
+      const until = lastAt + sightingMillis
+      return { ...seen, sighting: { ...seen.sighting, at: lastAt, lasts: Math.max(until - now, 0) }, until }
+    })
+    for (const seen of last) visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at })
+    for (let start = 0; start < last.length; start += maxBatch) yield* storeSeen(last.slice(start, start + maxBatch))
+  })
+
   const prolong = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const ending = [...visible.values()].filter(({ seen }) => seen.until - prolongMillis <= now)
-    const prolonged = ending.flatMap(({ lastAt, seen: { device, sighting, through } }) => {
-      const until = lastAt + sightingMillis
-      return lastAt > sighting.at
-        ? [{ device, sighting: { ...sighting, at: lastAt, lasts: Math.max(until - now, 0) }, through, until }]
-        : []
-    })
     for (const { seen } of ending) visible.delete(seen.sighting.deviceId)
-    for (const seen of prolonged) visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at })
-    for (let start = 0; start < prolonged.length; start += maxBatch) {
-      yield* storeSeen(prolonged.slice(start, start + maxBatch))
-    }
+    yield* storeLast(ending.filter(({ lastAt, seen }) => lastAt > seen.sighting.at), now)
   })
 
-  return { markSeen, forget, prolong }
+  const renew = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    yield* storeLast([...visible.values()].filter(({ lastAt }) => lastAt + sightingMillis > now), now)
+  })
+
+  return { markSeen, forget, prolong, renew }
 })
