@@ -20,8 +20,9 @@ const make = (sql: PgClient.PgClient) => {
       sql<{ readonly place: string; readonly epoch: bigint }>`
         INSERT INTO feed_reader AS known (name, place, epoch, leased_until)
         VALUES (${name}, ${feedStart}, 1, ${fromNow(leaseMillis)})
+        -- The new lease was counted before this statement waited for the row, which may have a later one since.
         ON CONFLICT (name) DO UPDATE SET epoch = known.epoch + 1, leased_until = excluded.leased_until
-        WHERE known.leased_until <= clock_timestamp() OR known.leased_until > excluded.leased_until
+        WHERE known.leased_until <= clock_timestamp() OR known.leased_until > ${fromNow(leaseMillis)}
         RETURNING place, epoch`.pipe(
         Effect.map((rows) => Option.map(Array.head(rows), ({ epoch, place }) => ({ place, epoch: Number(epoch) }))),
         Effect.mapError(storeError("FeedReaderStore.claim"))

@@ -12,6 +12,7 @@ import {
   type Enqueue,
   type Execution,
   ExecutionStore,
+  FeedReaderStore,
   type HistoryAddition,
   HistoryStore,
   JobStore,
@@ -69,6 +70,14 @@ const withNodes = <E>(
 
 type Device = Effect.Success<typeof insertDevice>["device"]
 
+/** Waits until so many statements wait for a lock. */
+const blocked = (sql: PgClient.PgClient, expected: number) =>
+  eventually(
+    sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    { until: ([row]) => row!.count === expected }
+  )
+
 /**
  * Runs `lock` in a transaction, lets two effects wait for it in the order of
  * `waiting`, ends it, and returns what they made.
@@ -79,18 +88,12 @@ const inTurn = <A, B, E, F, R, S>(
   waiting: readonly [Effect.Effect<A, E, R>, Effect.Effect<B, F, S>]
 ) =>
   Effect.gen(function*() {
-    const blocked = (expected: number) =>
-      eventually(
-        sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        { until: ([row]) => row!.count === expected }
-      )
     const [one, two] = yield* sql.withTransaction(Effect.gen(function*() {
       yield* lock
       const one = yield* Effect.forkDetach(waiting[0])
-      yield* blocked(1)
+      yield* blocked(sql, 1)
       const two = yield* Effect.forkDetach(waiting[1])
-      yield* blocked(2)
+      yield* blocked(sql, 2)
       return [one, two] as const
     }))
     return [yield* Fiber.join(one), yield* Fiber.join(two)] as const
@@ -554,3 +557,21 @@ for (const { additions, lock, of } of histories) {
       })
     ))
 }
+
+it.live("a reader of the feed keeps a lease that it prolongs while another node waits to claim it", () =>
+  withNodes(({ onOther, sql }) =>
+    Effect.gen(function*() {
+      const lease = { name: "locks", leaseMillis: day }
+      const claim = FeedReaderStore.use((store) => store.claim(lease))
+      const held = Option.getOrThrow(yield* claim)
+      const claimed = yield* sql.withTransaction(Effect.gen(function*() {
+        yield* sql`SELECT FROM feed_reader WHERE name = ${lease.name} FOR UPDATE`
+        const waiting = yield* Effect.forkDetach(onOther(claim))
+        yield* blocked(sql, 1)
+        yield* sql`UPDATE feed_reader SET leased_until = clock_timestamp() + interval '1 day' WHERE name = ${lease.name}`
+        return waiting
+      }))
+      assert.isTrue(Option.isNone(yield* Fiber.join(claimed)))
+      assert.isTrue(yield* FeedReaderStore.use((store) => store.advance({ ...held, ...lease })))
+    })
+  ))
