@@ -16,15 +16,19 @@ const makeCertificate = Effect.acquireRelease(
 ).pipe(Effect.flatMap(DevelopmentCertificate.loadOrMake))
 
 /** Serves HTTPS; returns the port. */
-const serve = (options: Pick<SecureHttp.Options, "certificate" | "key" | "renewals">) =>
+const serve = (
+  options: Pick<SecureHttp.Options, "certificate" | "key" | "renewals">,
+  http = createServer((_, response) => void response.end("<answer>")),
+  server: SecureHttp.Options["server"] = {}
+) =>
   Effect.map(
-    SecureHttp.listen(createServer((_, response) => void response.end("<answer>")), {
+    SecureHttp.listen(http, {
       ...options,
       host: "127.0.0.1",
       port: 0,
       clientCertificates: false,
       connections: 100,
-      server: {}
+      server
     }),
     (url) => Number(new URL(url).port)
   )
@@ -102,15 +106,9 @@ it.live("clients that come at once are all answered over HTTPS, also beside thos
 it.live("a client that does not send the whole head of its request in time is refused over HTTPS", () =>
   Effect.gen(function*() {
     const http = createServer().on("clientError", ({ code }: NodeJS.ErrnoException, socket) => socket.end(code))
-    const url = yield* SecureHttp.listen(http, {
-      ...yield* makeCertificate,
-      host: "127.0.0.1",
-      port: 0,
-      clientCertificates: false,
-      connections: 100,
-      server: { headersTimeout: 100, connectionsCheckingInterval: 10 }
-    })
-    const socket = yield* shakeHands(Number(new URL(url).port))
+    const socket = yield* shakeHands(
+      yield* serve(yield* makeCertificate, http, { headersTimeout: 100, connectionsCheckingInterval: 10 })
+    )
     const answer = Effect.callback<string>((resume) => {
       socket!.once("data", (chunk) => resume(Effect.succeed(String(chunk))))
       socket!.write("GET / HTTP/1.1\r\nhost: ")
@@ -123,15 +121,7 @@ it.live("the plain server is not closed before a request over TLS has its respon
     const requests = yield* Queue.unbounded<ServerResponse>()
     const http = createServer((_, response) => void Queue.offerUnsafe(requests, response))
     yield* Effect.callback<void>((resume) => void http.listen(0, "127.0.0.1", () => resume(Effect.void)))
-    const url = yield* SecureHttp.listen(http, {
-      ...yield* makeCertificate,
-      host: "127.0.0.1",
-      port: 0,
-      clientCertificates: false,
-      connections: 100,
-      server: {}
-    })
-    const socket = yield* shakeHands(Number(new URL(url).port))
+    const socket = yield* shakeHands(yield* serve(yield* makeCertificate, http))
     socket!.write("GET / HTTP/1.1\r\nhost: h\r\n\r\n")
     const response = yield* Queue.take(requests)
     const order: Array<string> = []
