@@ -32,6 +32,7 @@ const longest = [
   "fuzz/operations-on-postgres",
   "server/test/kills",
   "http/test/specification/specification",
+  "console/test/forms",
   "console/test/pages",
   "server/test/restarts",
   "simulation/Simulation",

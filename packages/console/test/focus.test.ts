@@ -1,0 +1,116 @@
+/**
+ * Where the focus of the keyboard goes on.
+ */
+import { ownerKey } from "@device-cloud/testing/http"
+import { assert } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { signIn } from "./ConsolePage.ts"
+import { inBrowser, twoFrames, visit } from "./Windows.ts"
+
+/** Presses a button with the keyboard. */
+const press = async (page: Page, name: string) => {
+  await page.getByRole("button", { name, exact: true }).focus()
+  await page.keyboard.press("Enter")
+}
+
+/** The name of what has the focus. */
+const focused = (page: Page) =>
+  page.evaluate<string>("(document.activeElement.ariaLabel ?? document.activeElement.textContent).trim()")
+
+inBrowser((inWindow) => {
+  inWindow("who signs in again goes on where the focus was", async ({ context, page, scene, site }) => {
+    await signIn(page, site)
+    await visit(page, site, scene)
+    const description = page.getByLabel("Description")
+    await description.fill("For the hall")
+    await context.clearCookies()
+    await page.keyboard.press("Enter")
+    await page.getByText(/^Your session has ended/).waitFor()
+    await page.getByLabel("Access key").fill(ownerKey)
+    await page.keyboard.press("Enter")
+    await page.getByText(/^Your session has ended/).waitFor({ state: "detached" })
+    await twoFrames(page)
+    assert.strictEqual(await page.locator(":focus").inputValue(), "For the hall")
+  })
+
+  inWindow("a key that is shown or hidden keeps the focus", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/subscriptions")
+    await press(page, "Show the key")
+    await page.getByLabel("The key that signs webhooks").waitFor()
+    assert.strictEqual(await focused(page), "Hide the key")
+    await page.keyboard.press("Enter")
+    await page.getByLabel("The key that signs webhooks").waitFor({ state: "detached" })
+    assert.strictEqual(await focused(page), "Show the key")
+  })
+
+  inWindow("a trace that is stopped keeps the focus", async ({ device, page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, `${device}/trace`)
+    const isOff = () => page.getByRole("button", { name: "Stop the trace" }).getAttribute("aria-disabled")
+    assert.strictEqual(await isOff(), "true")
+    await press(page, "Start a trace")
+    await page.getByRole("button", { name: "Trace for longer" }).waitFor()
+    assert.strictEqual(await isOff(), "false")
+    await press(page, "Stop the trace")
+    await page.getByRole("button", { name: "Start a trace" }).waitFor()
+    assert.strictEqual(await focused(page), "Stop the trace")
+  })
+
+  inWindow("a property that is removed from a plot leaves the focus to the next", async ({ device, page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, `${device}/data?p=PowerSwitch,Target`)
+    await press(page, "Remove Power from the plot")
+    await page.getByRole("button", { name: "Remove Power from the plot" }).waitFor({ state: "detached" })
+    assert.strictEqual(await focused(page), "Remove Target from the plot")
+    // The last one stays.
+    await page.keyboard.press("Enter")
+    await twoFrames(page)
+    assert.strictEqual(await focused(page), "Remove Target from the plot")
+  })
+
+  inWindow("the ends of a list keep the focus", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/devices")
+    for (const [name, place] of [["Next page", "Page 2 of 2"], ["Previous page", "Page 1 of 2"]] as const) {
+      await press(page, name)
+      await page.getByText(place, { exact: true }).waitFor()
+      await page.keyboard.press("Enter")
+      await twoFrames(page)
+      assert.deepStrictEqual([await focused(page), await page.getByText(place, { exact: true }).count()], [name, 1])
+    }
+  })
+
+  inWindow("an action of a scene that is moved keeps the focus", async ({ page, scene, site }) => {
+    await signIn(page, site)
+    await visit(page, site, scene)
+    for (const kind of ["action/delay", "action/webhook"]) {
+      await page.getByLabel("Add an action").selectOption(kind)
+      await page.getByRole("button", { name: "Add", exact: true }).last().click()
+    }
+    await page.getByRole("button", { name: /^Move up: 3/ }).focus()
+    for (const place of [2, 1, 1]) {
+      await page.keyboard.press("Enter")
+      await page.getByRole("heading", { name: `${place}. Call an address` }).waitFor()
+      await twoFrames(page)
+      assert.strictEqual(await focused(page), `Move up: ${place}. Call an address`)
+    }
+  })
+
+  inWindow("who deletes a row of a table goes on in the table", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/keys")
+    await page.getByRole("button", { name: "New access key" }).click()
+    await page.getByRole("dialog").getByLabel("Name").fill("short-lived")
+    await page.keyboard.press("Enter")
+    await page.getByRole("dialog").getByText("This is the only time").waitFor()
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click()
+    const row = page.getByRole("row", { name: /short-lived/ })
+    await row.getByRole("button", { name: /^Delete/ }).focus()
+    await page.keyboard.press("Enter")
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).press("Enter")
+    await row.waitFor({ state: "detached" })
+    await twoFrames(page)
+    assert.strictEqual(await focused(page), "Access keys of the project")
+  })
+})

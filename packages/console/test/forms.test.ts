@@ -1,0 +1,613 @@
+/**
+ * What the forms, dialogs and actions of the console do.
+ */
+import { ownerKey } from "@device-cloud/testing/http"
+import { assert } from "@effect/vitest"
+import type { Locator, Page } from "playwright-core"
+import { vi } from "vitest"
+import { signIn } from "./ConsolePage.ts"
+import { follow, inBrowser, twoFrames, visit } from "./Windows.ts"
+
+/** Waits until a field has a value. */
+const shows = (field: Locator, value: string) =>
+  vi.waitFor(async () => assert.strictEqual(await field.inputValue(), value), { timeout: 15_000 })
+
+/** Holds requests up until `release` says what becomes of them. */
+const holdUp = async (page: Page, url: RegExp, method: string) => {
+  const fits = (request: { readonly url: () => string; readonly method: () => string }) =>
+    url.test(request.url()) && request.method() === method
+  const arrived = page.waitForRequest(fits)
+  let count = 0
+  let release: (end: "continue" | "abort") => void
+  const end = new Promise<"continue" | "abort">((resolve) => release = resolve)
+  await page.route(url, async (route) => {
+    if (!fits(route.request())) return route.fallback()
+    count++
+    return route[await end]()
+  })
+  return { arrived, count: () => count, release: release! }
+}
+
+/** Lets a project have more of something than one can choose from in a list. */
+const many = (page: Page, url: RegExp) =>
+  page.route(url, async (route) => {
+    const response = await route.fetch()
+    const body = await response.json()
+    body.data.total = 101
+    await route.fulfill({ response, json: body })
+  })
+
+/** Fills in the dialog of a new firmware, but does not create it. */
+const describeFirmware = async (page: Page, site: string, version: string, content: string) => {
+  await visit(page, site, "/console/firmware")
+  await page.getByRole("button", { name: "New firmware" }).click()
+  const dialog = page.getByRole("dialog")
+  await dialog.getByLabel("Product").selectOption({ label: "Thermostat" })
+  const choose = (content: string) =>
+    dialog.locator("input[type=file]").setInputFiles({
+      name: "firmware.bin",
+      mimeType: "application/octet-stream",
+      buffer: Buffer.from(content)
+    })
+  await choose(content)
+  await dialog.getByLabel("Name (required)").fill("Thermostat")
+  await dialog.getByLabel("Version (required)").fill(version)
+  return { dialog, choose }
+}
+
+inBrowser((inWindow) => {
+  inWindow(
+    "a scene takes the days of a window as they are typed, and a dry run names values that are not JSON",
+    async ({ page, scene, site }) => {
+      await signIn(page, site)
+      await visit(page, site, scene)
+      await page.getByLabel("Add a condition").selectOption("condition/time/window")
+      await page.getByRole("button", { name: "Add", exact: true }).nth(1).click()
+      await page.getByLabel("Days").focus()
+      await page.keyboard.type("mon, tue,fri")
+      assert.strictEqual(await page.getByLabel("Days").inputValue(), "mon, tue,fri")
+      await page.getByRole("button", { name: "Save", exact: true }).click()
+      await page.getByText("The scene is saved").waitFor()
+      await page.reload()
+      await page.getByLabel("Days").waitFor()
+      assert.strictEqual(await page.getByLabel("Days").inputValue(), "mon, tue, fri")
+
+      await visit(page, site, `${scene}/dry`)
+      await page.getByLabel("Reported values as JSON").fill("{Temperature: 31}")
+      await page.getByText("This is not a JSON object").waitFor()
+      assert.strictEqual(await page.getByRole("button", { name: "Try it" }).getAttribute("aria-disabled"), "true")
+    }
+  )
+
+  inWindow("the form of a model stands beside labels that are half written", async ({ page, product, site }) => {
+    await signIn(page, site)
+    await visit(page, site, `${product}/model`)
+    const source = {
+      properties: [{ id: "Mode", name: "Mode", accessMode: "rw", dataType: { type: "enum", specs: null } }]
+    }
+    await page.getByLabel("The model as JSON").fill(JSON.stringify(source))
+    await page.getByRole("button", { name: "Edit Mode" }).click()
+    await page.getByRole("dialog").getByLabel("Name (required)").fill("Way")
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
+    await page.getByText("Way", { exact: true }).waitFor()
+  })
+
+  inWindow("the bounds of a number are what one types, with zeros and signs", async ({ page, product, site }) => {
+    await signIn(page, site)
+    await visit(page, site, `${product}/model`)
+    await page.getByRole("button", { name: "Add a property" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Id (required)").fill("Valve")
+    await dialog.getByLabel("Name (required)").fill("Valve")
+    for (const [bound, typed] of [["Least", "-0.5"], ["Most", "10.05"], ["Step", "0.05"]] as const) {
+      await dialog.getByLabel(bound).focus()
+      await page.keyboard.type(typed)
+      assert.strictEqual(await dialog.getByLabel(bound).inputValue(), typed)
+    }
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "detached" })
+    const { properties } = JSON.parse(await page.getByLabel("The model as JSON").inputValue())
+    assert.deepStrictEqual(properties.at(-1).dataType, { type: "float", min: -0.5, max: 10.05, step: 0.05 })
+  })
+
+  inWindow("what is not saved is lost by no link that somebody follows", async ({ page, product, scene, site }) => {
+    await signIn(page, site)
+    const dialog = page.getByRole("dialog", { name: "Leave without saving?" })
+    await visit(page, site, `${product}/model`)
+    const source = page.getByLabel("The model as JSON")
+    await source.fill("{}")
+    await page.getByRole("link", { name: "Versions" }).click()
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    assert.strictEqual(await source.inputValue(), "{}")
+    await page.getByRole("link", { name: "Versions" }).click()
+    await dialog.getByRole("button", { name: "Leave" }).click()
+    await page.getByRole("table", { name: "Versions of the thing model" }).waitFor()
+
+    await visit(page, site, scene)
+    const description = page.getByLabel("Description")
+    await description.fill("For the hall")
+    await page.getByRole("link", { name: "Executions" }).click()
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    assert.strictEqual(await description.inputValue(), "For the hall")
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByText("The scene is saved").waitFor()
+    await page.getByRole("link", { name: "Executions" }).click()
+    await page.waitForURL(/executions$/)
+    assert.strictEqual(await dialog.count(), 0)
+  })
+
+  inWindow("what is not saved is lost by no way back", async ({ page, product, scene, site }) => {
+    await signIn(page, site)
+    await visit(page, site, product)
+    const dialog = page.getByRole("dialog", { name: "Leave without saving?" })
+    for (
+      const [path, label, text] of [[scene, "Description", "For the hall"], [
+        `${product}/model`,
+        "The model as JSON",
+        "{}"
+      ]]
+    ) {
+      await visit(page, site, "/console/products")
+      await page.evaluate(follow(path!))
+      const field = page.getByLabel(label!)
+      await field.fill(text!)
+      await page.getByRole("link", { name: "Skip to the content" }).press("Enter")
+      await page.waitForURL(/#main$/)
+      assert.strictEqual(await dialog.count(), 0)
+      await page.evaluate("history.go(-2)")
+      await dialog.getByRole("button", { name: "Cancel" }).click()
+      assert.deepStrictEqual([await field.inputValue(), new URL(page.url()).pathname], [text, path])
+      await page.evaluate("history.back()")
+      await dialog.getByRole("button", { name: "Leave" }).click()
+      await page.getByRole("heading", { name: "Products", level: 1 }).waitFor()
+      assert.strictEqual(new URL(page.url()).pathname, "/console/products")
+    }
+  })
+
+  inWindow(
+    "an element of a model is not saved while one of its fields is half written",
+    async ({ page, product, site }) => {
+      await signIn(page, site)
+      await visit(page, site, `${product}/model`)
+      const dialog = page.getByRole("dialog")
+      const save = dialog.getByRole("button", { name: "Save" })
+      const isOff = async () => await save.getAttribute("aria-disabled") === "true"
+      await page.getByRole("button", { name: "Add a service" }).click()
+      const [inputs, outputs] = [dialog.getByLabel("Inputs"), dialog.getByLabel("Outputs")]
+      await inputs.fill(`[{ "id": "Delay"`)
+      await outputs.fill(`[{ "id": "Done", "name": "Done", "dataType": { "type": "bool" } }]`)
+      assert.isTrue(await isOff())
+      await inputs.fill("[]")
+      assert.isFalse(await isOff())
+      await dialog.getByRole("button", { name: "Cancel" }).click()
+
+      await page.getByRole("button", { name: "Add a property" }).click()
+      await dialog.getByLabel("Type", { exact: true }).selectOption("enum")
+      await dialog.getByLabel("Values").fill("0: off\n1 on")
+      await dialog.getByText("One on each line: number, colon, label").nth(1).waitFor()
+      assert.isTrue(await isOff())
+      await dialog.getByLabel("Values").fill("0: off\n1: on\n")
+      assert.isFalse(await isOff())
+      // What is gone with its field holds up nothing.
+      await dialog.getByLabel("Type", { exact: true }).selectOption("array")
+      await dialog.getByLabel("Items", { exact: true }).selectOption("struct")
+      await dialog.getByLabel("Members").fill("[{")
+      assert.isTrue(await isOff())
+      await dialog.getByLabel("Items", { exact: true }).selectOption("int")
+      assert.isFalse(await isOff())
+    }
+  )
+
+  inWindow(
+    "a number that a device has reported is emptied and typed anew before it is set",
+    async ({ device, page, post, site }) => {
+      await post({ Target: 21 })
+      await signIn(page, site)
+      await visit(page, site, `${device}/control`)
+      const target = page.getByLabel("Target", { exact: true })
+      await shows(target, "21")
+      await target.press("End")
+      await page.keyboard.press("Backspace")
+      await page.keyboard.press("Backspace")
+      assert.strictEqual(await target.inputValue(), "")
+      const set = page.getByRole("button", { name: "Set properties" })
+      assert.strictEqual(await set.getAttribute("aria-disabled"), "true")
+      await page.keyboard.type("18")
+      assert.strictEqual(await target.inputValue(), "18")
+      await page.getByRole("button", { name: "Set 1 property" }).waitFor()
+      // Who leaves it as it is has what the device has reported again.
+      await page.getByRole("checkbox", { name: "Target" }).uncheck()
+      await shows(target, "21")
+    }
+  )
+
+  inWindow("a product whose model comes from a template is created once, whatever fails", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/products")
+    await page.getByRole("button", { name: "New product" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Begin with").selectOption({ index: 1 })
+    await dialog.getByLabel("Name (required)").fill("From a template")
+    await page.route("**/thing-model", (route) => route.abort(), { times: 1 })
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await dialog.getByText("The server cannot be reached").waitFor()
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await page.getByText("The model is valid.").waitFor()
+    await visit(page, site, "/console/products")
+    assert.strictEqual(await page.getByRole("link", { name: "From a template" }).count(), 1)
+  })
+
+  inWindow("a firmware that is refused is corrected without another upload", async ({ page, site }) => {
+    const uploads: Array<string> = []
+    page.on("request", (request) => {
+      if (request.url().includes("/oss/ota/")) uploads.push(request.url())
+    })
+    await signIn(page, site)
+    const { choose, dialog } = await describeFirmware(page, site, "two", "first")
+    const create = dialog.getByRole("button", { name: "Create" })
+    const refusal = () => page.waitForResponse((response) => response.status() === 400)
+    await Promise.all([refusal(), create.click()])
+    await dialog.getByRole("alert").waitFor()
+    await Promise.all([refusal(), create.click()])
+    assert.strictEqual(uploads.length, 1)
+    // Another file is another upload.
+    await choose("second")
+    await dialog.getByLabel("Version (required)").fill("2.0.0")
+    await create.click()
+    await page.getByRole("button", { name: "New campaign" }).waitFor()
+    assert.strictEqual(uploads.length, 2)
+  })
+
+  inWindow(
+    "a scene that is disabled while it is edited stays disabled when it is saved",
+    async ({ page, scene, site }) => {
+      await signIn(page, site)
+      await visit(page, site, scene)
+      await page.getByLabel("Description").fill("Cools the hall")
+      await page.getByRole("button", { name: "Disable", exact: true }).click()
+      const enable = page.getByRole("button", { name: "Enable", exact: true })
+      await enable.waitFor()
+      await page.getByRole("button", { name: "Save", exact: true }).click()
+      await page.getByText("The scene is saved").waitFor()
+      await page.reload()
+      await enable.waitFor()
+      assert.strictEqual(await page.getByLabel("Description").inputValue(), "Cools the hall")
+    }
+  )
+
+  inWindow(
+    "the latest time that a device or a scene can name breaks no form, east of Greenwich either",
+    async ({ device, page, post, scene, site }) => {
+      await post({ LastSeen: "8640000000000000" })
+      await signIn(page, site)
+      await visit(page, site, `${device}/control`)
+      assert.strictEqual(await page.getByLabel("Last seen", { exact: true }).inputValue(), "")
+      await page.route(/\/rule-engine\/scenes\/\w+$/, async (route) => {
+        const response = await route.fetch()
+        const body = await response.json()
+        const time_range = { start_timestamp: 0, end_timestamp: 8_640_000_000_000 }
+        body.data.conditions = [{ URI: "condition/time/range", params: { time_range } }]
+        await route.fulfill({ response, json: body })
+      })
+      await visit(page, site, scene)
+      assert.strictEqual(await page.getByLabel("Until").inputValue(), "")
+    },
+    { timezoneId: "Asia/Shanghai" }
+  )
+
+  inWindow("what is desired as JSON is what one types: what is left out goes", async ({ hub, page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, `${hub}/shadow`)
+    const dialog = page.getByRole("dialog")
+    const desire = async (text: string) => {
+      await page.getByRole("button", { name: "Edit what is desired" }).click()
+      await dialog.locator("textarea").fill(text)
+      await dialog.getByRole("button", { name: "Save" }).click()
+      await dialog.waitFor({ state: "detached" })
+    }
+    await desire(`{"Speed": 1, "Mode": 2}`)
+    await page.getByRole("row").filter({ hasText: "Mode" }).waitFor()
+    await desire(`{"Speed": 1}`)
+    await page.getByRole("row").filter({ hasText: "Mode" }).waitFor({ state: "detached" })
+    assert.strictEqual(await page.getByRole("row").filter({ hasText: "Speed" }).count(), 1)
+
+    await page.getByRole("button", { name: "Edit what is desired" }).click()
+    const values = dialog.locator("textarea")
+    await values.fill(`{"Speed": 3}`)
+    await values.press("End")
+    await values.press("ArrowLeft")
+    await page.keyboard.type(`, "Mode": 2`)
+    assert.strictEqual(await values.inputValue(), `{"Speed": 3, "Mode": 2}`)
+    const save = dialog.getByRole("button", { name: "Save" })
+    for (const none of ["[]", "[5]", "null", ""]) {
+      await values.fill(none)
+      assert.strictEqual(await values.inputValue(), none)
+      assert.strictEqual(await save.getAttribute("aria-disabled"), "true", none)
+    }
+    await dialog.getByText("This is not a JSON object").waitFor()
+
+    // What somebody else desires meanwhile stays, also when one types after hearing of it.
+    await values.fill(`{"Speed": 3}`)
+    await fetch(`${site}/openapi/v1/things/${hub.split("/").at(-1)}/shadow`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ state: { desired: { Speed: 2, Fan: 7 } } })
+    })
+    await save.click()
+    await dialog.getByRole("alert").waitFor()
+    assert.deepStrictEqual(JSON.parse(await values.inputValue()), { Speed: 3, Fan: 7 })
+    await values.fill((await values.inputValue()).replace("3", "4"))
+    await save.click()
+    await dialog.waitFor({ state: "detached" })
+    await page.getByRole("row").filter({ hasText: "Fan" }).waitFor()
+  })
+
+  inWindow("a form does not send a time or a number that is half typed", async ({ page, product, site }) => {
+    const sent: Array<string> = []
+    page.on("request", (request) => {
+      if (request.method() !== "GET") sent.push(`${request.method()} ${request.url()}`)
+    })
+    await signIn(page, site)
+    await page.waitForLoadState("networkidle")
+    sent.length = 0
+    const dialog = page.getByRole("dialog")
+
+    await visit(page, site, "/console/keys")
+    await page.getByRole("button", { name: "New access key" }).click()
+    await dialog.getByLabel("Name").fill("half")
+    await dialog.getByLabel("Ends").focus()
+    await page.keyboard.type("12")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    assert.strictEqual(await dialog.count(), 1)
+    // A year has four digits.
+    await dialog.getByLabel("Ends").fill("")
+    await dialog.getByLabel("Ends").focus()
+    await page.keyboard.type("123120261130AM")
+    assert.strictEqual(await dialog.getByLabel("Ends").inputValue(), "2026-12-31T11:30")
+
+    await visit(page, site, product)
+    const history = page.locator(".card").filter({ has: page.getByRole("heading", { name: "History" }) })
+    await history.getByRole("button", { name: "Edit" }).click()
+    await dialog.locator("input[type=number]").focus()
+    await page.keyboard.type("3e")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    assert.strictEqual(await dialog.count(), 1)
+    assert.deepStrictEqual(sent, [])
+  })
+
+  inWindow("a scene that one writes on while it is saved is not saved", async ({ page, scene, site }) => {
+    await signIn(page, site)
+    await visit(page, site, scene)
+    const saving = await holdUp(page, /\/rule-engine\/scenes\/\w+$/, "PUT")
+    const description = page.getByLabel("Description")
+    await description.fill("For the hall")
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await saving.arrived
+    await description.fill("For the hall and the stairs")
+    saving.release("continue")
+    await page.getByText("The scene is saved").waitFor()
+    await page.getByRole("link", { name: "Executions" }).click()
+    await page.getByRole("dialog", { name: "Leave without saving?" }).waitFor()
+  })
+
+  inWindow("a model is saved once, however often one clicks", async ({ page, product, site }) => {
+    await signIn(page, site)
+    await visit(page, site, `${product}/model`)
+    const source = page.getByLabel("The model as JSON")
+    const model = JSON.parse(await source.inputValue())
+    model.properties[0].name = "Warmth"
+    await source.fill(JSON.stringify(model))
+    const saving = await holdUp(page, /\/thing-model$/, "POST")
+    const save = page.getByRole("button", { name: "Save the model" })
+    await save.click()
+    await saving.arrived
+    await save.dispatchEvent("click")
+    await twoFrames(page)
+    saving.release("continue")
+    await page.getByText(/^Saved as version/).waitFor()
+    assert.strictEqual(saving.count(), 1)
+  })
+
+  inWindow("who closes the dialog breaks off the upload, and gets no firmware", async ({ page, site }) => {
+    await signIn(page, site)
+    const { dialog } = await describeFirmware(page, site, "3.0.0", "too early")
+    const uploading = await holdUp(page, /\/oss\/ota\//, "POST")
+    const brokenOff = page.waitForEvent("requestfailed", (request) => request.url().includes("/oss/ota/"))
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await uploading.arrived
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    await brokenOff
+  })
+
+  inWindow("what fails after its dialog was closed is told all the same", async ({ page, scene, site }) => {
+    await signIn(page, site)
+    await visit(page, site, scene)
+    const running = await holdUp(page, /\/rule-engine\/scenes\//, "POST")
+    const dialog = page.getByRole("dialog")
+    await page.getByRole("button", { name: "Run now" }).click()
+    await dialog.getByRole("button", { name: "Run now" }).click()
+    await running.arrived
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "detached" })
+    running.release("abort")
+    await page.getByRole("status").getByText("The server cannot be reached").waitFor()
+  })
+
+  inWindow("a question stays when the one before it has been carried out", async ({ page, scene, site }) => {
+    await signIn(page, site)
+    await visit(page, site, scene)
+    const running = await holdUp(page, /\/rule-engine\/scenes\//, "POST")
+    await page.getByRole("button", { name: "Run now" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click()
+    await running.arrived
+    await page.keyboard.press("Escape")
+    await page.getByRole("button", { name: /^Delete the scene/ }).click()
+    const question = page.getByRole("dialog", { name: /^Delete the scene/ })
+    await question.waitFor()
+    running.release("continue")
+    await page.getByRole("status").getByText(/./).waitFor()
+    await twoFrames(page)
+    assert.strictEqual(await question.count(), 1)
+  })
+
+  inWindow(
+    "a product of very many is typed, and the back button skips the typing",
+    async ({ page, product, site }) => {
+      await many(page, /\/openapi\/v1\/products\?/)
+      await signIn(page, site)
+      await visit(page, site, "/console/products")
+      await visit(page, site, "/console/devices")
+      await page.getByLabel("Product", { exact: true }).focus()
+      await page.keyboard.type(product.split("/").at(-1)!)
+      await page.getByRole("link", { name: "thermostat01" }).waitFor()
+      await page.goBack()
+      await page.waitForURL(/products$/)
+    }
+  )
+
+  inWindow("a group of very many is named by its id", async ({ page, site }) => {
+    await many(page, /\/openapi\/v1\/device-groups\?/)
+    await signIn(page, site)
+    await visit(page, site, "/console/devices")
+    await page.locator("tbody input[type=checkbox]").first().check()
+    await page.getByRole("button", { name: "Add to a group" }).click()
+    await page.getByRole("dialog").getByLabel("Id of the group").waitFor()
+  })
+
+  inWindow("an access key is limited to products, operations and addresses", async ({ page, product, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/keys")
+    await page.getByRole("button", { name: "New access key" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("limited")
+    await dialog.getByLabel("Only these products").fill(product.split("/").at(-1)!)
+    await dialog.getByLabel("Only these operations").fill("devices:read\nhistory:read")
+    await dialog.getByLabel("Only from these addresses").fill("192.0.2.0/24")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await dialog.getByText("This is the only time").waitFor()
+    await dialog.getByRole("button", { name: "Close" }).click()
+    await page.getByRole("row", { name: /limited/ })
+      .getByText("Only 1 product, 2 groups of operations, from 1 address").waitFor()
+  })
+
+  inWindow(
+    "devices for which an action has failed stay selected, and it is tried again for them alone",
+    async ({ page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/devices")
+      const boxes = page.locator("tbody input[type=checkbox]")
+      await boxes.nth(0).check()
+      await boxes.nth(1).check()
+      const asked: Array<string> = []
+      await page.route(/\/openapi\/v1\/things\/\w+\/status/, (route) => {
+        asked.push(route.request().url())
+        return asked.length === 1 ? route.abort() : route.continue()
+      })
+      const enable = page.getByRole("toolbar").getByRole("button", { name: "Enable" })
+      await enable.click()
+      await page.getByText(/^1 done, 1 failed: The server cannot be reached/).waitFor()
+      await page.getByText("1 selected").waitFor()
+      await enable.click()
+      await page.getByRole("toolbar").waitFor({ state: "detached" })
+      assert.deepStrictEqual(asked.slice(2), [asked[0]])
+    }
+  )
+
+  inWindow("who cancels while a firmware is created gets none", async ({ page, site }) => {
+    await signIn(page, site)
+    const { dialog } = await describeFirmware(page, site, "4.0.0", "too early")
+    const creating = await holdUp(page, /\/ota\/firmwares$/, "POST")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await creating.arrived
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    const removed = page.waitForResponse((response) => response.request().method() === "DELETE")
+    creating.release("continue")
+    assert.strictEqual((await removed).status(), 200)
+    await twoFrames(page)
+    assert.strictEqual(new URL(page.url()).pathname, "/console/firmware")
+    await visit(page, site, "/console/products")
+    await visit(page, site, "/console/firmware")
+    await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
+    await page.getByText("1.1.0").waitFor()
+    assert.strictEqual(await page.getByText("4.0.0").count(), 0)
+  })
+
+  inWindow(
+    "a configuration that somebody else stores meanwhile is shown before it is replaced",
+    async ({ page, product, site }) => {
+      const store = async (content: string) => {
+        const response = await fetch(`${site}/openapi/v1/products/${product.split("/").at(-1)}/configuration`, {
+          method: "PUT",
+          headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
+          body: JSON.stringify({ format: "json", content })
+        })
+        assert.strictEqual(response.status, 200)
+      }
+      await store(`{"interval":60}`)
+      await signIn(page, site)
+      await visit(page, site, `${product}/configuration`)
+      const content = page.getByLabel("Content")
+      const save = page.getByRole("button", { name: "Save", exact: true })
+      await content.fill(`{"interval":5}`)
+      await store(`{"interval":3600}`)
+      await save.click()
+      await page.getByRole("alert").getByText(`{"interval":3600}`).waitFor()
+      assert.strictEqual(await content.inputValue(), `{"interval":5}`)
+      await save.click()
+      await page.getByText(/^Saved as version/).waitFor()
+      assert.strictEqual(await page.getByRole("alert").count(), 0)
+    }
+  )
+
+  inWindow(
+    "a codec that somebody else stores meanwhile is shown before it is replaced",
+    async ({ codec, page, site }) => {
+      const codecOf = (name: string) => ({
+        reports: [{
+          name,
+          method: "thing.event.property.post",
+          parts: [{ type: "uint", size: 2, to: "params.Angle" }]
+        }]
+      })
+      const store = async (name: string) => {
+        const response = await fetch(`${site}${codec.replace("/console", "/openapi/v1")}`, {
+          method: "PUT",
+          headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
+          body: JSON.stringify({ codec: codecOf(name) })
+        })
+        assert.strictEqual(response.status, 200)
+      }
+      await store("first")
+      await signIn(page, site)
+      await visit(page, site, codec)
+      const text = page.getByLabel("Description as JSON")
+      const save = page.getByRole("button", { name: "Save", exact: true })
+      await text.fill(JSON.stringify(codecOf("mine")))
+      await store("theirs")
+      await save.click()
+      await page.getByRole("alert").getByText("theirs").waitFor()
+      assert.strictEqual(await text.inputValue(), JSON.stringify(codecOf("mine")))
+      await save.click()
+      await page.getByText(/^Saved as version/).waitFor()
+      assert.strictEqual(await page.getByRole("alert").count(), 0)
+      // What is deleted is gone from the form, too.
+      await page.getByRole("button", { name: "Delete the codec?" }).click()
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
+      await shows(text, "{}")
+    }
+  )
+
+  inWindow("a subscription that begins at a time is not created without one", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/subscriptions")
+    await page.getByRole("button", { name: "New subscription" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("reader")
+    await dialog.locator("select").first().selectOption("time")
+    const create = dialog.getByRole("button", { name: "Create" })
+    assert.strictEqual(await create.getAttribute("aria-disabled"), "true")
+    await dialog.locator("input[type=datetime-local]").fill("2026-01-01T00:00")
+    await create.click()
+    await page.getByText("Saved").waitFor()
+  })
+})
