@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import type { TestProject } from "vitest/node"
+import { chromiumPath } from "./vitest.browser.ts"
 
 const programs = [
   "mosquitto_pub",
@@ -12,8 +13,7 @@ const programs = [
   "clickhouse-server",
   "rabbitmq-server",
   "swift-proxy-server",
-  "haproxy",
-  "chromium"
+  "haproxy"
 ]
 
 /** Debian has servers among the programs of the system, which are not on every path. */
@@ -21,6 +21,7 @@ const path = [...process.env["PATH"]?.split(delimiter) ?? [], "/usr/sbin"]
 
 export const setup = (project: TestProject) => {
   const missing = programs.filter((program) => !path.some((directory) => existsSync(join(directory, program))))
+  if (chromiumPath === undefined) missing.push("chromium-headless-shell")
   if (missing.length > 0) {
     project.vitest.logger.warn(`The tests are left out that need ${missing.join(", ")}: not installed here.`)
   }

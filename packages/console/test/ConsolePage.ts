@@ -4,17 +4,15 @@
 import { Server, ServerConfig } from "@device-cloud/server"
 import { ownerKey } from "@device-cloud/testing/http"
 import { Effect, Layer, type Scope } from "effect"
-import { existsSync } from "node:fs"
 import { createServer } from "node:net"
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
-
-const executablePath = "/usr/bin/chromium"
+import { chromiumPath } from "../../../vitest.browser.ts"
 
 /** `npm test` says so in one line when there is none. */
-export const hasBrowser = existsSync(executablePath)
+export const hasBrowser = chromiumPath !== undefined
 
 export const launch: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.promise(() => chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] })),
+  Effect.promise(() => chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox", "--disable-gpu"] })),
   (browser) => Effect.promise(() => browser.close())
 )
 

@@ -1,13 +1,11 @@
 import { assert, it } from "@effect/vitest"
 import { build } from "esbuild"
-import { existsSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
 import { chromium } from "playwright-core"
 import { beforeAll } from "vitest"
-
-const executablePath = "/usr/bin/chromium"
+import { chromiumPath } from "../../../vitest.browser.ts"
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
@@ -32,8 +30,8 @@ beforeAll(async () => {
   bundled = await bundle()
 })
 
-it.runIf(existsSync(executablePath))("a page in a browser has the whole cloud in itself", async () => {
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] })
+it.runIf(chromiumPath !== undefined)("a page in a browser has the whole cloud in itself", async () => {
+  const browser = await chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] })
   try {
     const page = await browser.newPage()
     const failures: Array<string> = []

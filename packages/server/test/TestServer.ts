@@ -28,9 +28,12 @@ export type Server = Effect.Success<ReturnType<typeof startWith>>
 export const start = (env: Readonly<Record<string, string>>, nodeOptions: ReadonlyArray<string> = []) =>
   startWith({ MQTT_PORT: "0", ADMIN_KEY: ownerKey, ...env }, nodeOptions)
 
-/** A test that starts servers. */
+/** A test that starts servers. It waits most of its time: those of a file run beside each other. */
 export const live = (name: string, test: Effect.Effect<void, unknown, Effect.Services<ReturnType<typeof startWith>>>) =>
-  it.live(name, () => test.pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 120_000)
+  it.live(name, () => test.pipe(Effect.scoped, Effect.provide(NodeServices.layer)), {
+    concurrent: true,
+    timeout: 120_000
+  })
 
 /** For what waits for the restart of a database or for another try: two seconds and more. */
 export const patient = { timeout: "100 seconds" } as const

@@ -3,12 +3,11 @@
  */
 import { eventually } from "@device-cloud/testing"
 import { callTo, ownerKey } from "@device-cloud/testing/http"
-import { NodeServices } from "@effect/platform-node"
-import { assert, it } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { fileURLToPath } from "node:url"
 import { newDatabase } from "../../../vitest.storages.ts"
-import { start, temporaryDirectory } from "./TestServer.ts"
+import { live, start, temporaryDirectory } from "./TestServer.ts"
 
 interface Execution {
   /** ISO 8601. */
@@ -22,9 +21,9 @@ const storages = {
   memory: { env: Effect.succeed({ STORAGE: "memory" }), ahead: 20_000 }
 }
 
-it.live.each(Object.entries(storages))(
-  "a scene fires each second while the clock of a server on %s jumps",
-  ([, { ahead, env }]) =>
+for (const [name, { ahead, env }] of Object.entries(storages)) {
+  live(
+    `a scene fires each second while the clock of a server on ${name} jumps`,
     Effect.gen(function*() {
       const storage = yield* env
       const from = Date.now() + ahead
@@ -60,5 +59,6 @@ it.live.each(Object.entries(storages))(
         assert.isAtLeast(at, from)
         assert.isAtMost(at, until + 1000)
       }
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-)
+    })
+  )
+}
