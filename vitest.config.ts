@@ -57,6 +57,8 @@ const longest = [
   "cli/test/commands",
   "cli/test/program",
   "events-nats/test/events-nats",
+  "mqtt-bridge/test/rabbitmq",
+  "bus-nats/test/bus-nats",
   "testing/test/conformance",
   "mqtt/test/connect-refusals",
   "mqtt/test/certificates",
