@@ -43,8 +43,10 @@ type Range = Pick<HistoryRange, "start" | "end" | "order">
 const sizes = [1, 8, 32] as const
 
 type Row =
-  | Pick<Segment, "day" | "first" | "last" | "count" | "data"> & { readonly name: string }
-  | { readonly day: null; readonly body: Json }
+  | Pick<Segment, "day" | "first" | "last" | "count" | "data"> & { readonly name: string; readonly place: null }
+  | { readonly day: null; readonly body: Json; readonly place: null }
+  /** Once: how far the packer is. */
+  | { readonly day: null; readonly body: null; readonly place: string }
 
 /** The number that segments and the feed have for the device: its id, or the column that has it. */
 const numberOf = (sql: SqlClient.SqlClient, deviceId: DeviceId | Statement.Fragment) =>
@@ -77,10 +79,51 @@ type Entry = readonly [name: string, time: number, value: Json]
 export const entriesOf = (kind: EntryKind, body: Json): ReadonlyArray<Entry> =>
   (kind === "property" ? body : [body]) as unknown as ReadonlyArray<Entry>
 
-const rowsOf = (sql: SqlClient.SqlClient, { deviceId, kind, names }: Wanted, range: Range, size: number) =>
+/**
+ * What the feed has of a device that is not packed: the same for all pages that are read while the packer is at
+ * the same place. What comes in meanwhile need not be on them.
+ */
+export class Unpacked {
+  /** Where the packer was when this was read; undefined: nothing was read. */
+  place: string | undefined
+  #byName: ReadonlyMap<string, ReadonlyArray<{ readonly order: number; readonly entry: Entry }>> = new Map()
+
+  /** Takes the place of what was read before if the packer has gone on. */
+  take(kind: EntryKind, rows: ReadonlyArray<Row>): void {
+    const place = rows.find((row) => row.place !== null)?.place ?? undefined
+    if (place === this.place) return
+    const byName = new Map<string, Array<{ readonly order: number; readonly entry: Entry }>>()
+    let order = 0
+    for (const row of rows) {
+      if (row.day !== null || row.place !== null) continue
+      for (const entry of entriesOf(kind, row.body)) {
+        const known = byName.get(entry[0])
+        if (known === undefined) byName.set(entry[0], [{ order: order++, entry }])
+        else known.push({ order: order++, entry })
+      }
+    }
+    this.place = place
+    this.#byName = byName
+  }
+
+  /** In the order in which they were stored. */
+  of(names: ReadonlyArray<string>): ReadonlyArray<Entry> {
+    return names.flatMap((name) => this.#byName.get(name) ?? []).sort((a, b) => a.order - b.order).map(({ entry }) =>
+      entry
+    )
+  }
+}
+
+const rowsOf = (
+  sql: SqlClient.SqlClient,
+  { deviceId, kind, names }: Wanted,
+  range: Range,
+  size: number,
+  place: string | undefined
+) =>
   sql<Row>`
     SELECT found.day, history_name.name, found.first, found.last, found.count, found.data, NULL::json AS body,
-      NULL::bigint AS xid, found.seq
+      NULL::bigint AS xid, found.seq, NULL::text AS place
     FROM history_name CROSS JOIN LATERAL (
       SELECT day, seq, first, last, count, data FROM history_segment
       WHERE device = ${numberOf(sql, deviceId)} AND series = ${signs[kind]} * history_name.number
@@ -90,7 +133,10 @@ const rowsOf = (sql: SqlClient.SqlClient, { deviceId, kind, names }: Wanted, ran
     ) AS found
     WHERE history_name.name = ANY(${texts(names)})
     UNION ALL
-    SELECT NULL, NULL, NULL, NULL, NULL, NULL, body, xid, seq ${unpacked(sql, deviceId, kind)}
+    SELECT NULL, NULL, NULL, NULL, NULL, NULL, body, xid, seq, NULL ${unpacked(sql, deviceId, kind)}
+      AND (SELECT xid::text FROM history_place) IS DISTINCT FROM ${place ?? null}
+    UNION ALL
+    SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, xid::text FROM history_place
     ORDER BY xid NULLS FIRST, seq, first`
 
 /** Where a page ends: before it, at the earlier or later end of the range, are more entries. */
@@ -115,7 +161,12 @@ interface Page {
   readonly rest: Range | undefined
 }
 
-const pageOf = (rows: ReadonlyArray<Row>, { kind, names }: Wanted, range: Range, size: number): Page => {
+const pageOf = (
+  rows: ReadonlyArray<Row>,
+  unpacked: ReadonlyArray<Entry>,
+  range: Range,
+  size: number
+): Page => {
   const { end, order, start } = range
   const edge = edgeOf(rows, range, size)
   const [from, to] = edge === undefined
@@ -126,13 +177,7 @@ const pageOf = (rows: ReadonlyArray<Row>, { kind, names }: Wanted, range: Range,
   const isIn = (time: number) => time >= from && time <= to
   const runs: Array<Run> = []
   for (const row of rows) {
-    if (row.day === null) {
-      for (const [name, time, value] of entriesOf(kind, row.body)) {
-        if (isIn(time) && names.includes(name)) {
-          runs.push({ name, first: time, last: time, count: 1, read: () => ({ times: [time], values: [value] }) })
-        }
-      }
-    } else if (row.day >= dayOf(from) && row.day <= dayOf(to)) {
+    if (row.day !== null && row.day >= dayOf(from) && row.day <= dayOf(to)) {
       const { count, data, name } = row
       const day = row.day * millisOfDay
       const [first, last] = [day + row.first, day + row.last]
@@ -143,6 +188,11 @@ const pageOf = (rows: ReadonlyArray<Row>, { kind, names }: Wanted, range: Range,
         return isWhole ? columns : within(columns, isIn)
       }
       runs.push({ name, first: Math.max(first, from), last: Math.min(last, to), count: isWhole ? count : 0, read })
+    }
+  }
+  for (const [name, time, value] of unpacked) {
+    if (isIn(time)) {
+      runs.push({ name, first: time, last: time, count: 1, read: () => ({ times: [time], values: [value] }) })
     }
   }
   const rest = order === "asc" ? { start: to + 1, end, order } : { start, end: from - 1, order }
@@ -156,25 +206,31 @@ const within = ({ times, values }: Columns, isIn: (time: number) => boolean): Co
 
 /**
  * The entries of a range in pages: all that a page has come before or after all of
- * the next page, by time. `largest`: segments of each name on a page.
+ * the next page, by time. `largest`: segments of each name on a page. `known`: what other pages of the same
+ * device and kind have read.
  */
 export const pages = (
   sql: SqlClient.SqlClient,
   wanted: Wanted,
   range: Range,
-  largest = 32
+  largest = 32,
+  known?: Unpacked
 ): Stream.Stream<ReadonlyArray<Run>, SqlError.SqlError> =>
-  wanted.names.length === 0 ? Stream.empty : Stream.paginate(
-    { rest: range, place: 0 },
-    ({ place, rest }) => {
-      const size = Math.min(largest, sizes[Math.min(place, sizes.length - 1)]!)
-      return Effect.map(rowsOf(sql, wanted, rest, size), (rows) => {
-        const page = pageOf(rows, wanted, rest, size)
-        const next = Option.map(Option.fromUndefinedOr(page.rest), (rest) => ({ rest, place: place + 1 }))
-        return [[page.runs], next] as const
-      })
-    }
-  )
+  wanted.names.length === 0 ? Stream.empty : Stream.suspend(() => {
+    const unpacked = known ?? new Unpacked()
+    return Stream.paginate(
+      { rest: range, place: 0 },
+      ({ place, rest }) => {
+        const size = Math.min(largest, sizes[Math.min(place, sizes.length - 1)]!)
+        return Effect.map(rowsOf(sql, wanted, rest, size, unpacked.place), (rows) => {
+          unpacked.take(wanted.kind, rows)
+          const page = pageOf(rows, unpacked.of(wanted.names), rest, size)
+          const next = Option.map(Option.fromUndefinedOr(page.rest), (rest) => ({ rest, place: place + 1 }))
+          return [[page.runs], next] as const
+        })
+      }
+    )
+  })
 
 /** Returns those of the runs that have the first entries, or the last ones if the order is `desc`: at least `limit`. */
 export const outermost = (

@@ -14,7 +14,7 @@ import { Effect, Layer, Stream } from "effect"
 import type { EntryKind } from "./HistoryEntries.ts"
 import { append, remove } from "./HistoryApartWrites.ts"
 import { maintain, prune } from "./HistoryPacker.ts"
-import { devicesWithin, namesOf, outermost, pages, type Run } from "./HistoryReads.ts"
+import { devicesWithin, namesOf, outermost, pages, type Run, Unpacked } from "./HistoryReads.ts"
 import { type Clients, clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 
@@ -58,18 +58,21 @@ const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
     )
 
   const scan = (deviceId: DeviceId, { end, propertyIds, start }: HistoryScan) =>
-    Stream.fromEffect(
-      propertyIds === undefined ? namesOf(reads, deviceId, "property") : Effect.succeed(propertyIds)
-    ).pipe(
-      Stream.flatMap((names) => Stream.fromIterable(names)),
-      Stream.flatMap((name) =>
-        pages(reads, { deviceId, kind: "property", names: [name] }, { start, end, order: "asc" }, scanned)
-      ),
-      Stream.map((runs) =>
-        select(runs, everything).map(({ name, time, value }) => ({ propertyId: name, time, value }))
-      ),
-      Stream.filter((samples) => samples.length > 0)
-    )
+    Stream.suspend(() => {
+      const unpacked = new Unpacked()
+      return Stream.fromEffect(
+        propertyIds === undefined ? namesOf(reads, deviceId, "property") : Effect.succeed(propertyIds)
+      ).pipe(
+        Stream.flatMap((names) => Stream.fromIterable(names)),
+        Stream.flatMap((name) =>
+          pages(reads, { deviceId, kind: "property", names: [name] }, { start, end, order: "asc" }, scanned, unpacked)
+        ),
+        Stream.map((runs) =>
+          select(runs, everything).map(({ name, time, value }) => ({ propertyId: name, time, value }))
+        ),
+        Stream.filter((samples) => samples.length > 0)
+      )
+    })
 
   return {
     samples: (deviceId, propertyId, range) =>

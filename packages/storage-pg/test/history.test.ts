@@ -130,6 +130,49 @@ it.live("a read is the same before and after reports are packed in parts, and af
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
 
+it.live("a scan has each value once when reports are packed meanwhile, and a read that runs again what came since", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const { device } = yield* insertDevice
+      const { samples, scan } = yield* HistoryStore
+      const ids = ["p0", "p1", "p2", "p3"]
+      const triplesFrom = (time: number) =>
+        ids.flatMap((id) => [0, 1, 2].map((i): Triple => [id, time + i * day, `${id} ${i}`]))
+      const times = (from: ReadonlyArray<number>) => from.flatMap((time) => [0, 1, 2].map((i) => time + i * day))
+      yield* record(reports(device, triplesFrom(at)))
+      yield* round(sql)
+      yield* record(reports(device, triplesFrom(at + 1)))
+      const read = samples(device.deviceId, "p0", all)
+      const timesOfRead = Effect.map(read, (found) => found.map(({ time }) => time))
+      const ofTwo = times([at, at + 1]).sort((a, b) => a - b)
+      assert.deepStrictEqual(yield* timesOfRead, ofTwo)
+
+      const found: Array<Triple> = []
+      let chunks = 0
+      yield* scan(device.deviceId, { start: 0, end: all.end, propertyIds: undefined }).pipe(
+        Stream.rechunk(1),
+        Stream.runForEach((chunk) =>
+          Effect.gen(function*() {
+            found.push(...chunk.map(({ propertyId, time, value }): Triple => [propertyId, time, value]))
+            // What was not packed is, and more comes in.
+            if (++chunks !== 2) return
+            yield* round(sql)
+            yield* record(reports(device, [["p9", at, 0]]))
+          })
+        )
+      )
+      assert.isAbove(chunks, 2)
+      for (const id of ids) {
+        assert.deepStrictEqual(found.filter(([name]) => name === id).map(([, time]) => time), ofTwo, id)
+      }
+
+      assert.deepStrictEqual(yield* timesOfRead, ofTwo)
+      yield* record(reports(device, triplesFrom(at + 2)))
+      assert.deepStrictEqual(yield* timesOfRead, times([at, at + 1, at + 2]).sort((a, b) => a - b))
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
 it.live("a series of long values is not merged: a server holds some megabytes of a day at once", () =>
   Effect.gen(function*() {
     const { sql, url } = yield* database
