@@ -126,7 +126,7 @@ export interface CloudWithObjects extends StartedCloud {
 
 /**
  * Starts a cloud. It ends with `close`, or with the block of `await using`. Rejects
- * if a part cannot start.
+ * if a part cannot start, with a `TypeError` that names it if it is no layer.
  *
  * ```ts
  * await using cloud = await startCloud({ storage: StorageMemory.layer, platform: PlatformNode.layer })
@@ -147,6 +147,7 @@ export const startCloud: {
     readonly objects?: Layer.Layer<ObjectStore, unknown, DeviceCloud.Platform>
   }
 ): Promise<CloudWithObjects> => {
+  checkLayers({ storage, platform, objects }, servers)
   const core = DeviceCloud.layer.pipe(
     Layer.provideMerge(
       objects === undefined ? storage : Layer.provideMerge(Objects.layer, Layer.merge(storage, objects))
@@ -197,6 +198,17 @@ export const startCloud: {
       [Symbol.asyncDispose]: end
     })
   }) as CloudWithObjects
+}
+
+/** Programs in JavaScript may give something else: a module in place of its layer, a function that was not called. */
+const checkLayers = (
+  { objects, ...parts }: Record<"storage" | "platform" | "objects", unknown>,
+  servers: ReadonlyArray<unknown>
+): void => {
+  const named = Object.entries(objects === undefined ? parts : { ...parts, objects })
+  for (const [name, part] of [...named, ...servers.map((server, i) => [`servers[${i}]`, server] as const)]) {
+    if (!Layer.isLayer(part)) throw new TypeError(`${name}: Expected a layer, for example StorageMemory.layer`)
+  }
 }
 
 /** What a cloud with objects has. */

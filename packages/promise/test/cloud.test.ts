@@ -309,3 +309,19 @@ it("a part that cannot start rejects with its failure", async () => {
     message: "Port 1883 is taken"
   })
 })
+
+it("a part that is no layer is refused by name, which a program without types may give", async () => {
+  const { platform, storage } = parts
+  const wrong: ReadonlyArray<readonly [unknown, RegExp]> = [
+    [{}, /^storage: Expected a layer/],
+    [{ storage: StorageMemory, platform }, /^storage: Expected a layer/],
+    [{ storage, platform: null }, /^platform: Expected a layer/],
+    [{ storage, platform, objects: {} }, /^objects: Expected a layer/],
+    [{ storage, platform, servers: [Layer.empty, () => Layer.empty] }, /^servers\[1\]: Expected a layer/]
+  ]
+  for (const [given, reason] of wrong) {
+    const error: unknown = await startCloud(given as typeof parts).catch((error: unknown) => error)
+    assert.instanceOf(error, TypeError)
+    assert.match((error as TypeError).message, reason)
+  }
+})
