@@ -90,9 +90,8 @@ export default defineConfig(({ mode }) => ({
     globalSetup: ["vitest.postgres.ts", "vitest.programs.ts", "vitest.bundles.ts"],
     // Tests keep no state in modules; to load them anew for each file takes a third of the time.
     isolate: false,
-    // With less room for new objects, the garbage collector takes a tenth of the processor time. Most code of tests runs
-    // a few times: to compile it quickly, and to optimize it late, takes a tenth less.
-    execArgv: ["--max-semi-space-size=64", "--always-sparkplug", "--interrupt-budget=1000000"],
+    // With less, the garbage collector takes a tenth of the processor time.
+    execArgv: ["--max-semi-space-size=64"],
     // Much of the time is spent on waiting for servers that start and stop.
     maxWorkers: availableParallelism() * 2,
     // Servers, sockets and databases are real: a test that fails once on a busy machine runs again. So each
