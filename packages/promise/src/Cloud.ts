@@ -203,8 +203,9 @@ export const startCloud: {
 /** Programs in JavaScript may give something else: a module in place of its layer, a function that was not called. */
 const checkLayers = (
   { objects, ...parts }: Record<"storage" | "platform" | "objects", unknown>,
-  servers: ReadonlyArray<unknown>
+  servers: unknown
 ): void => {
+  if (!Array.isArray(servers)) throw new TypeError("servers: Expected an array of layers")
   const named = Object.entries(objects === undefined ? parts : { ...parts, objects })
   for (const [name, part] of [...named, ...servers.map((server, i) => [`servers[${i}]`, server] as const)]) {
     if (!Layer.isLayer(part)) throw new TypeError(`${name}: Expected a layer, for example StorageMemory.layer`)

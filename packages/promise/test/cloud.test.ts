@@ -317,6 +317,7 @@ it("a part that is no layer is refused by name, which a program without types ma
     [{ storage: StorageMemory, platform }, /^storage: Expected a layer/],
     [{ storage, platform: null }, /^platform: Expected a layer/],
     [{ storage, platform, objects: {} }, /^objects: Expected a layer/],
+    [{ storage, platform, servers: Layer.empty }, /^servers: Expected an array of layers/],
     [{ storage, platform, servers: [Layer.empty, () => Layer.empty] }, /^servers\[1\]: Expected a layer/]
   ]
   for (const [given, reason] of wrong) {

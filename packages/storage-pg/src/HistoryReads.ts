@@ -81,7 +81,8 @@ export const entriesOf = (kind: EntryKind, body: Json): ReadonlyArray<Entry> =>
 
 /**
  * What the feed has of a device that is not packed: the same for all pages that are read while the packer is at
- * the same place. What comes in meanwhile need not be on them.
+ * the same place. What comes in meanwhile need not be on them. Who keeps this keeps all of it, also while a client
+ * reads slowly: what a device says within ten minutes, or less if the packer has much to do.
  */
 export class Unpacked {
   /** Where the packer was when this was read; undefined: nothing was read. */
