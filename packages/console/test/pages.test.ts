@@ -6,7 +6,7 @@ import { ownerKey } from "@device-cloud/testing/http"
 import { assert } from "@effect/vitest"
 import { createRequire } from "node:module"
 import { readFileSync } from "node:fs"
-import type { Page } from "playwright-core"
+import type { Page, Response } from "playwright-core"
 import { share } from "../../../vitest.storages.ts"
 import { signIn } from "./ConsolePage.ts"
 import { inBrowser, twoFrames, visit } from "./Windows.ts"
@@ -30,7 +30,14 @@ const halfOf = (pages: ReadonlyArray<string>, half: number) =>
   share === 1 ? pages : pages.filter((_, i) => i % 2 === half)
 
 /** The next stream of events that the page opens. */
-const streamed = (page: Page) => page.waitForResponse((response) => response.url().includes("/openapi/v1/events?"))
+const isStream = (response: Response) => response.url().includes("/openapi/v1/events?")
+const streamed = (page: Page) => page.waitForResponse(isStream)
+
+/** The second one from now on: who waits for the first one and then for another may miss it. */
+const second = (page: Page, isWanted: (response: Response) => boolean) => {
+  let seen = 0
+  return page.waitForResponse((response) => isWanted(response) && ++seen === 2)
+}
 
 const lost = (page: Page) => page.getByText(/^The connection to the server is lost/)
 
@@ -163,7 +170,7 @@ inBrowser((inWindow) => {
       const banner = lost(page).waitFor().then(() => "lost")
       banner.catch(() => undefined)
       // The stream is refused, and so is the request that asks why.
-      const refused = streamed(page).then(() => streamed(page)).then((response) => response.finished())
+      const refused = second(page, isStream).then((response) => response.finished())
       await visit(page, site, device)
       assert.strictEqual(await Promise.race([banner, refused]), null)
       await twoFrames(page)
@@ -199,9 +206,7 @@ inBrowser((inWindow) => {
       await report(19.25)
       await page.getByText("19.25").waitFor()
 
-      const refused = page.waitForResponse((response) => response.status() === 400)
-        .then(() => page.waitForResponse((response) => response.status() === 400))
-        .then((response) => response.finished())
+      const refused = second(page, (response) => response.status() === 400).then((response) => response.finished())
       await page.getByLabel("Device id").fill("d".repeat(129))
       const banner = lost(page).waitFor().then(() => "lost")
       banner.catch(() => undefined)

@@ -2,19 +2,14 @@
  * A real `nats-server` with JetStream, which tests start, kill and start again.
  */
 import { Effect } from "effect"
-import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { type AddressInfo, connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { environment, program } from "../../../vitest.installed.ts"
 
-/** Debian has it among the programs of the system, which are not on every path. */
-const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` }
-
-export const isInstalled = spawnSync("nats-server", ["--version"], { env }).error === undefined
-
-/** The name of a test or suite, which says so when it is left out. */
-export const named = (name: string): string => isInstalled ? name : `${name} (SKIPPED: nats-server is not installed)`
+export const { isInstalled, named } = program("nats-server")
 
 const freePort = Effect.callback<number>((resume) => {
   const server = createServer().listen(0, "127.0.0.1", () => {
@@ -52,7 +47,7 @@ export const make = Effect.fnUntraced(function*(...options: ReadonlyArray<string
 
   const start = Effect.gen(function*() {
     child = spawn("nats-server", ["-a", "127.0.0.1", "-p", String(port), "-js", "-sd", directory, ...options], {
-      env,
+      env: environment,
       stdio: "ignore"
     })
     while (!(yield* isListening(port))) yield* Effect.sleep(20)

@@ -7,15 +7,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { environment, program } from "../../../vitest.installed.ts"
 
-/** Debian has it among the programs of the system, which are not on every path. */
-const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` }
-
-export const isInstalled = spawnSync("clickhouse-server", ["--help"], { env }).error === undefined
-
-/** The name of a test or suite, which says so when it is left out. */
-export const named = (name: string): string =>
-  isInstalled ? name : `${name} (SKIPPED: clickhouse-server is not installed)`
+export const { isInstalled, named } = program("clickhouse-server")
 
 const freePort = Effect.callback<number>((resume) => {
   const server = createServer().listen(0, "127.0.0.1", () => {
@@ -73,14 +67,16 @@ export const make = Effect.gen(function*() {
   const start = Effect.gen(function*() {
     // A file that may not grow is an error of a write, as on a full disk; otherwise it would end the process.
     const command = `trap '' XFSZ; exec clickhouse-server '--config-file=${configFile}'`
-    child = spawn("sh", ["-c", command], { env, stdio: "ignore" })
+    child = spawn("sh", ["-c", command], { env: environment, stdio: "ignore" })
     const isListening = Effect.promise(() => fetch(`http://127.0.0.1:${port}/ping`).then(({ ok }) => ok, () => false))
     while (!(yield* isListening)) yield* Effect.sleep(20)
   })
 
   const limitFiles = (bytes: "0" | "unlimited") =>
     Effect.sync(() => {
-      const { status } = spawnSync("prlimit", [`--pid=${child!.pid}`, `--fsize=${bytes}:unlimited`], { env })
+      const { status } = spawnSync("prlimit", [`--pid=${child!.pid}`, `--fsize=${bytes}:unlimited`], {
+        env: environment
+      })
       if (status !== 0) throw new Error("prlimit has failed")
     })
 

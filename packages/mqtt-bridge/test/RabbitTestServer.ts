@@ -4,20 +4,16 @@
  */
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
-import { existsSync } from "node:fs"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { type AddressInfo, connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { program } from "../../../vitest.installed.ts"
 
 /** Debian's script without the part that becomes the user of the service. */
-const program = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+const script = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
-export const isInstalled = existsSync(program)
-
-/** The name of a test or suite, which says so when it is left out. */
-export const named = (name: string): string =>
-  isInstalled ? name : `${name} (SKIPPED: rabbitmq-server is not installed)`
+export const { isInstalled, named } = program("rabbitmq-server")
 
 export const freePort = Effect.callback<number>((resume) => {
   const server = createServer().listen(0, "127.0.0.1", () => {
@@ -97,7 +93,7 @@ log.file = false
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "+S 1:1 +sbwt none"
   }
   yield* spawned("epmd", ["-port", String(epmd), "-address", "127.0.0.1"], env)
-  yield* spawned(program, [], env)
+  yield* spawned(script, [], env)
   return {
     amqpUrl: `amqp://cloud:secret@127.0.0.1:${amqp}`,
     mqttUrl: `mqtt://127.0.0.1:${mqtt}`,

@@ -3,8 +3,9 @@ import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Queue } from "effect"
-import { fork, spawn, spawnSync } from "node:child_process"
+import { fork, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { program } from "../../../vitest.installed.ts"
 import { storages } from "../../../vitest.storages.ts"
 
 /** What the programs beside this file report, and what they can be asked for. */
@@ -76,10 +77,8 @@ const start = Effect.fnUntraced(function*(
   }
 })
 
-const hasMosquitto = ["mosquitto_pub", "mosquitto_sub"].every((command) =>
-  spawnSync(command, ["--help"]).error === undefined
-)
-const mosquittoTest = (name: string) => hasMosquitto ? name : `${name} (SKIPPED: Mosquitto's clients are not installed)`
+/** Debian's package of Mosquitto's clients has both. */
+const clients = program("mosquitto_pub")
 
 /** Runs one of Mosquitto's clients to its end; answers what it printed. */
 const mosquitto = Effect.fnUntraced(function*(
@@ -252,15 +251,18 @@ for (const [name, storage] of storages) {
         assert.deepInclude(yield* ask("getTopo"), { code: 200, data: [] })
       }))
 
-    it.effect.skipIf(!hasMosquitto)(mosquittoTest("mosquitto_pub reports a property"), () =>
-      Effect.gen(function*() {
-        const device = yield* createDevice
-        const topic = `/sys/${device.productKey}/${device.deviceName}/thing/event/property/post`
-        yield* mosquitto("mosquitto_pub", device, "-t", topic, "-m", `{"id":"1","params":{"level":4}}`)
-        assert.deepStrictEqual(yield* CloudState.reported(device), { level: 4 })
-      }))
+    it.effect.skipIf(!clients.isInstalled)(
+      clients.named("mosquitto_pub reports a property"),
+      () =>
+        Effect.gen(function*() {
+          const device = yield* createDevice
+          const topic = `/sys/${device.productKey}/${device.deviceName}/thing/event/property/post`
+          yield* mosquitto("mosquitto_pub", device, "-t", topic, "-m", `{"id":"1","params":{"level":4}}`)
+          assert.deepStrictEqual(yield* CloudState.reported(device), { level: 4 })
+        })
+    )
 
-    it.effect.skipIf(!hasMosquitto)(mosquittoTest("mosquitto_sub gets a command"), () =>
+    it.effect.skipIf(!clients.isInstalled)(clients.named("mosquitto_sub gets a command"), () =>
       Effect.gen(function*() {
         const device = yield* createDevice
         const topic = `/sys/${device.productKey}/${device.deviceName}/thing/service/Reset`

@@ -3,21 +3,19 @@
  */
 import { AwsClient } from "aws4fetch"
 import { Effect, Redacted } from "effect"
-import { spawn, spawnSync } from "node:child_process"
+import { spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
+import { program } from "../../../vitest.installed.ts"
 
-const program = fileURLToPath(new URL("fixtures/s3-server.py", import.meta.url))
+const script = fileURLToPath(new URL("fixtures/s3-server.py", import.meta.url))
 
 /** That of Debian, which has the modules of its packages. */
 const python = "/usr/bin/python3"
 
-export const isInstalled = spawnSync("swift-proxy-server", ["--help"]).error === undefined
-
-/** The name of a test or suite, which says so when it is left out. */
-export const named = (name: string): string => isInstalled ? name : `${name} (SKIPPED: swift is not installed)`
+export const { isInstalled, named } = program("swift-proxy-server")
 
 const account = { accessKeyId: "test:tester", secretAccessKey: "testing" }
 
@@ -29,7 +27,7 @@ export const start = Effect.gen(function*() {
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
   )
   const server = yield* Effect.acquireRelease(
-    Effect.sync(() => spawn(python, [program, directory], { stdio: ["ignore", "pipe", "inherit"] })),
+    Effect.sync(() => spawn(python, [script, directory], { stdio: ["ignore", "pipe", "inherit"] })),
     (server) => Effect.sync(() => server.kill("SIGKILL"))
   )
   const port = yield* Effect.callback<string>((resume) => {

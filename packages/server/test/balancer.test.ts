@@ -4,18 +4,17 @@ import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { spawn, spawnSync } from "node:child_process"
+import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync, writeFileSync } from "node:fs"
 import { Agent, request } from "node:http"
 import { createServer } from "node:net"
 import { join } from "node:path"
+import { environment, program } from "../../../vitest.installed.ts"
 import { newDatabase } from "../../../vitest.storages.ts"
 import { call, createDevices, start, temporaryDirectory } from "./TestServer.ts"
 
-/** Debian has servers among the programs of the system, which are not on every path. */
-const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` }
-const isInstalled = spawnSync("haproxy", ["-v"], { env }).error === undefined
+const haproxy = program("haproxy")
 
 const patient = { timeout: "60 seconds" } as const
 
@@ -37,7 +36,7 @@ const configuration = (addresses: Readonly<Record<string, string>>): string => {
 
 const runHaproxy = (file: string) =>
   Effect.acquireRelease(
-    Effect.sync(() => spawn("haproxy", ["-db", "-f", file], { env, stdio: "ignore" })),
+    Effect.sync(() => spawn("haproxy", ["-db", "-f", file], { env: environment, stdio: "ignore" })),
     (child) =>
       Effect.promise(async () => {
         if (child.exitCode !== null) return
@@ -64,8 +63,8 @@ const askWithoutEnd = Effect.fnUntraced(function*(url: string) {
   return counts
 })
 
-it.live.runIf(isInstalled)(
-  "behind HAProxy a server is replaced while devices and applications go on",
+it.live.runIf(haproxy.isInstalled)(
+  haproxy.named("behind HAProxy a server is replaced while devices and applications go on"),
   () =>
     Effect.gen(function*() {
       const dataDir = yield* temporaryDirectory
