@@ -50,9 +50,15 @@ const longest = [
   "console/test/story",
   "server/test/settings",
   "server/test/objects",
-  "server/test/subscription-drill",
+  "storage-sqlite/test/contracts",
   "server/test/other-systems",
-  "server/test/clock",
+  "storage-memory/test/contracts",
+  "server/test/clock"
+]
+
+/** These wait most of their time. */
+const waiting = [
+  "server/test/subscription-drill",
   "postgres-embedded/test/EmbeddedPostgres",
   "cli/test/commands",
   "cli/test/program",
@@ -62,18 +68,30 @@ const longest = [
   "testing/test/conformance",
   "mqtt/test/connect-refusals",
   "mqtt/test/certificates",
-  "platform-node/test/webhook-pace"
+  "platform-node/test/webhook-pace",
+  "server/test/start"
 ]
 
-/** Begins with the longest tests, also on a checkout where nothing is known of them: nothing waits for them at the end. */
+/** So many other files follow on each that waits. */
+const between = 12
+
+/**
+ * Begins with the longest tests, also on a checkout where nothing is known of them: nothing waits for them at the
+ * end. Those that wait do so one after the other, beside tests that compute.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>) {
     const sorted = await super.sort(files)
-    const place = ({ moduleId }: TestSpecification) => {
-      const index = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
-      return index < 0 ? longest.length : index
+    const indexIn = (names: ReadonlyArray<string>, { moduleId }: TestSpecification) =>
+      names.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
+    const place = (file: TestSpecification, i: number) => {
+      const early = indexIn(longest, file)
+      if (early >= 0) return early - longest.length
+      const among = indexIn(waiting, file)
+      return among < 0 ? i : among * between
     }
-    return sorted.sort((one, other) => place(one) - place(other))
+    return sorted.map((file, i) => ({ file, place: place(file, i) })).sort((one, other) => one.place - other.place)
+      .map(({ file }) => file)
   }
 }
 
