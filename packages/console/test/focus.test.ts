@@ -4,6 +4,7 @@
 import { ownerKey } from "@device-cloud/testing/http"
 import { assert } from "@effect/vitest"
 import type { Page } from "playwright-core"
+import { vi } from "vitest"
 import { signIn } from "./ConsolePage.ts"
 import { inBrowser, twoFrames, visit } from "./Windows.ts"
 
@@ -113,4 +114,58 @@ inBrowser((inWindow) => {
     await twoFrames(page)
     assert.strictEqual(await focused(page), "Access keys of the project")
   })
+
+  inWindow(
+    "who asks for earlier entries keeps the focus, also when there are no more",
+    async ({ device, page, site }) => {
+      const isOff = (name: string) => page.getByRole("button", { name, exact: true }).getAttribute("aria-disabled")
+      /** The list at an address has two pages that are equal. */
+      const pagesOf = (address: RegExp, cursor: string, next: string) =>
+        page.route(address, async (route) => {
+          const url = new URL(route.request().url())
+          const isFirst = !url.searchParams.has(cursor)
+          url.searchParams.delete(cursor)
+          const response = await route.fetch({ url: url.href })
+          const body = await response.json()
+          body.data[next] = isFirst ? "9" : ""
+          await route.fulfill({ response, json: body })
+        })
+      await pagesOf(/\/openapi\/v1\/audit\?/, "cursor", "next_cursor")
+      await pagesOf(/\/presence\?/, "before", "cursor")
+      await page.route(/\/events\?limit=/, async (route) => {
+        const limit = Number(new URL(route.request().url()).searchParams.get("limit"))
+        const results = Array.from(
+          { length: Math.min(limit, 70) },
+          (_, time) => ({ event_id: "user", time, value: time })
+        )
+        await route.fulfill({ json: { code: 0, message: "ok", data: { results } } })
+      })
+      await signIn(page, site)
+      for (
+        const [path, older, newest] of [
+          ["/console/audit", "Older entries", "To the newest"],
+          [device, "Earlier", "The latest"]
+        ] as const
+      ) {
+        await visit(page, site, path)
+        await press(page, older)
+        await vi.waitFor(async () =>
+          assert.deepStrictEqual([await isOff(older), await isOff(newest)], ["true", "false"])
+        )
+        await twoFrames(page)
+        assert.strictEqual(await focused(page), older)
+        await press(page, newest)
+        await vi.waitFor(async () =>
+          assert.deepStrictEqual([await isOff(older), await isOff(newest)], ["false", "true"])
+        )
+        await twoFrames(page)
+        assert.strictEqual(await focused(page), newest)
+      }
+      await visit(page, site, `${device}/events`)
+      await press(page, "Older events")
+      await vi.waitFor(async () => assert.strictEqual(await page.locator("tbody tr").count(), 70))
+      await twoFrames(page)
+      assert.deepStrictEqual([await focused(page), await isOff("Older events")], ["Older events", "true"])
+    }
+  )
 })

@@ -61,14 +61,23 @@ const Entries = ({ url }: { readonly url: UrlState }) => {
                 keyOf={({ id }) => String(id)}
               />
               <div class="row end">
-                {cursor !== "" && (
-                  <button type="button" class="button" onClick={() => url.set({ cursor: "" })}>{audit.newest}</button>
-                )}
-                {next_cursor !== "" && (
-                  <button type="button" class="button" onClick={() => url.set({ cursor: next_cursor })}>
-                    {audit.older}
-                  </button>
-                )}
+                {/* One that is gone or disabled would lose the focus. */}
+                <button
+                  type="button"
+                  class="button"
+                  aria-disabled={cursor === ""}
+                  onClick={() => cursor !== "" && url.set({ cursor: "" })}
+                >
+                  {audit.newest}
+                </button>
+                <button
+                  type="button"
+                  class="button"
+                  aria-disabled={next_cursor === ""}
+                  onClick={() => next_cursor !== "" && url.set({ cursor: next_cursor })}
+                >
+                  {audit.older}
+                </button>
               </div>
             </>
           )}

@@ -79,19 +79,27 @@ export const EventList = (
   })
   return (
     <Shown query={query}>
-      {(rows) =>
-        rows.length === 0 ? <Empty title={events.empty}>{events.emptyHint}</Empty> : (
+      {(rows) => {
+        const hasOlder = rows.length >= limit && limit < maxShown
+        return rows.length === 0 ? <Empty title={events.empty}>{events.emptyHint}</Empty> : (
           <div class="stack">
             <Table caption={events.caption} columns={columnsOf(model)} rows={rows} keyOf={keyOf} />
-            {rows.length >= limit && limit < maxShown && (
+            {rows.length >= pageSize && (
               <div class="row">
-                <button type="button" class="button" onClick={() => setLimit(Math.min(rows.length + pageSize, maxShown))}>
+                {/* One that is gone or disabled would lose the focus. */}
+                <button
+                  type="button"
+                  class="button"
+                  aria-disabled={!hasOlder}
+                  onClick={() => hasOlder && setLimit(Math.min(rows.length + pageSize, maxShown))}
+                >
                   {events.older}
                 </button>
               </div>
             )}
           </div>
-        )}
+        )
+      }}
     </Shown>
   )
 }

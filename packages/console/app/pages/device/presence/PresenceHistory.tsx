@@ -41,7 +41,9 @@ export const PresenceHistory = ({ device: { created_at, device_id, status } }: T
       <Shown query={latest}>
         {(presence) => {
           const page = before === "" ? presence : earlier.data
+          const cursor = page?.cursor ?? ""
           const connections = page === undefined ? [] : connectionsOf(page, before === "")
+          const isCut = !isWhole && before === "" && connections.length > few
           return (
             <div class="stack tight">
               <div class="filters">
@@ -57,25 +59,34 @@ export const PresenceHistory = ({ device: { created_at, device_id, status } }: T
                 <Table
                   caption={history.caption}
                   columns={columnsOf()}
-                  rows={isWhole || before !== "" ? connections : connections.slice(0, few)}
+                  rows={isCut ? connections.slice(0, few) : connections}
                   keyOf={({ key }) => key}
                 />
               )}
-              <div class="row">
-                {!isWhole && before === "" && connections.length > few && (
-                  <button type="button" class="button small" onClick={() => setWhole(true)}>
-                    {history.whole(formatNumber(connections.length))}
+              {(before !== "" || cursor !== "" || connections.length > few) && (
+                <div class="row">
+                  {/* One that is gone or disabled would lose the focus. */}
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-disabled={before === ""}
+                    onClick={() => before !== "" && url.set({ before: "" })}
+                  >
+                    {history.toLatest}
                   </button>
-                )}
-                {before !== "" && (
-                  <button type="button" class="button small" onClick={() => url.set({ before: "" })}>{history.toLatest}</button>
-                )}
-                {page !== undefined && page.cursor !== "" && (isWhole || before !== "") && (
-                  <button type="button" class="button small" onClick={() => url.set({ before: page.cursor })}>
-                    {history.toEarlier}
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-disabled={!isCut && cursor === ""}
+                    onClick={() => {
+                      if (isCut) setWhole(true)
+                      else if (cursor !== "") url.set({ before: cursor })
+                    }}
+                  >
+                    {isCut ? history.whole(formatNumber(connections.length)) : history.toEarlier}
                   </button>
-                )}
-              </div>
+                </div>
+              )}
               <p class="soft small">{history.kept}</p>
             </div>
           )
