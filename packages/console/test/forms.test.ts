@@ -433,6 +433,60 @@ inBrowser((inWindow) => {
     await page.getByRole("status").getByText("The server cannot be reached").waitFor()
   })
 
+  inWindow("who has closed a form stays where they are when it has been carried out", async ({ page, scene, site }) => {
+    await signIn(page, site)
+    const dialog = page.getByRole("dialog")
+    for (
+      const [path, open, address, told] of [
+        ["/console/products", "New product", /\/v1\/products$/, "The product is created"],
+        ["/console/jobs", "New job", /\/v1\/jobs$/, "The job has started"]
+      ] as const
+    ) {
+      await visit(page, site, path)
+      const creating = await holdUp(page, address, "POST")
+      await page.getByRole("button", { name: open }).click()
+      await dialog.getByLabel("Name (required)").fill("Closed")
+      if (path === "/console/jobs") {
+        await dialog.getByLabel("Devices", { exact: true }).selectOption("allOf")
+        await dialog.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
+      }
+      await dialog.getByRole("button", { name: "Create" }).click()
+      await creating.arrived
+      await dialog.getByRole("button", { name: "Cancel" }).click()
+      await page.evaluate(follow(scene))
+      const description = page.getByLabel("Description")
+      await description.fill(told)
+      creating.release("continue")
+      // It is there all the same, which is said.
+      await page.getByRole("status").getByText(told).waitFor()
+      await twoFrames(page)
+      assert.deepStrictEqual([new URL(page.url()).pathname, await description.inputValue()], [scene, told])
+      await page.getByRole("button", { name: "Save", exact: true }).click()
+      await page.getByText("The scene is saved").waitFor()
+    }
+    const response = await fetch(`${site}/openapi/v1/subscriptions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ name: "Closed" })
+    })
+    const { data } = await response.json() as { readonly data: { readonly subscription_id: string } }
+    await visit(page, site, `/console/subscriptions/${data.subscription_id}`)
+    const deleting = await holdUp(page, /\/v1\/subscriptions\/\d+$/, "DELETE")
+    await page.getByRole("button", { name: /^Delete/ }).click()
+    await dialog.getByRole("button", { name: "Delete" }).click()
+    await deleting.arrived
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    await page.evaluate(follow(scene))
+    await page.getByLabel("Description").fill("Begun")
+    deleting.release("continue")
+    await page.getByRole("status").getByText(/./).waitFor()
+    await twoFrames(page)
+    assert.deepStrictEqual(
+      [new URL(page.url()).pathname, await page.getByLabel("Description").inputValue()],
+      [scene, "Begun"]
+    )
+  })
+
   inWindow("a question stays when the one before it has been carried out", async ({ page, scene, site }) => {
     await signIn(page, site)
     await visit(page, site, scene)

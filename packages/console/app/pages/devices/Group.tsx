@@ -1,7 +1,6 @@
 /**
  * One group, and the devices that are in it now.
  */
-import { useLocation } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
@@ -18,6 +17,7 @@ import { Json } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { GroupForm } from "./GroupForm.tsx"
 import type { GroupData } from "./Groups.tsx"
@@ -99,7 +99,7 @@ const Actions = (
   { count, group, reload }: { readonly group: GroupData; readonly count: number; readonly reload: () => void }
 ) => {
   const { common, devices, groups } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const [open, setOpen] = useState<"edit" | "add" | "properties">()
   const close = () => setOpen(undefined)
   return (
@@ -115,7 +115,7 @@ const Actions = (
         title={groups.removeTitle(group.name)}
         body={groups.removeBody(formatNumber(count))}
         remove={() => api.deviceGroups.deleteDeviceGroup({ params: { group_id: String(group.group_id) } })}
-        onDeleted={() => route("/console/devices?view=groups")}
+        onDeleted={() => goTo("/console/devices?view=groups")}
       />
       {open === "edit" && <GroupForm group={group} onClose={close} onSaved={reload} />}
       {open === "add" && <AddDevices id={String(group.group_id)} onClose={close} onAdded={reload} />}

@@ -2,7 +2,6 @@
  * Plans a campaign: which devices, how fast, when it stops; and says what it will
  * touch before it starts.
  */
-import { useLocation } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body, Data } from "../../api/Operations.ts"
@@ -11,6 +10,7 @@ import { ListField, listOf } from "../../parts/Fields.tsx"
 import { CheckField, Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { GroupField } from "../../parts/GroupField.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 import { CampaignPlan, type Scope } from "./CampaignPlan.tsx"
 
@@ -21,7 +21,7 @@ export const CampaignWizard = (
   { firmware, onClose }: { readonly firmware: FirmwareData; readonly onClose: () => void }
 ) => {
   const { firmware: { campaigns } } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const [scope, setScope] = useState<Scope>("all")
   const [group, setGroup] = useState("")
   const [devices, setDevices] = useState("")
@@ -80,7 +80,7 @@ export const CampaignWizard = (
             payload: draft()
           })
           tell(device_count === 0 ? campaigns.nobody(reason) : campaigns.started(formatNumber(device_count)))
-          route(`/console/firmware/${firmware.id}/campaigns/${task_id}`)
+          goTo(`/console/firmware/${firmware.id}/campaigns/${task_id}`)
         }}
       >
         <div class="halves">

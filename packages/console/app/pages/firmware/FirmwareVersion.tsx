@@ -1,7 +1,7 @@
 /**
  * One firmware: its verification and its campaigns.
  */
-import { useLocation, useRoute } from "preact-iso"
+import { useRoute } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
@@ -15,6 +15,7 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Bar, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { CampaignWizard } from "./CampaignWizard.tsx"
 import { FirmwareStatus, sizeOf } from "./Firmware.tsx"
@@ -26,7 +27,7 @@ type Task = Item<typeof api.ota.listUpgradeTasks>
 const FirmwareVersion = () => {
   const { firmware, shell } = useTexts()
   const { params } = useRoute()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const firmware_id = params["firmwareId"]!
   const query = useQuery((signal) => api.ota.getFirmware({ params: { firmware_id }, signal }), [firmware_id])
   const name = query.data === undefined ? firmware_id : `${query.data.name} ${query.data.version}`
@@ -45,7 +46,7 @@ const FirmwareVersion = () => {
             </Counted>
           }
           remove={() => api.ota.deleteFirmware({ params: { firmware_id } })}
-          onDeleted={() => route("/console/firmware")}
+          onDeleted={() => goTo("/console/firmware")}
         />
       )}
     >

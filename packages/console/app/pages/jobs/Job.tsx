@@ -1,7 +1,7 @@
 /**
  * One job: what devices have to do, and what became of each.
  */
-import { useLocation, useRoute } from "preact-iso"
+import { useRoute } from "preact-iso"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
@@ -16,6 +16,7 @@ import { Ago, Json, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { JobBar, type JobData, type JobState, JobStatus, StateBadge } from "./Jobs.tsx"
 
@@ -133,7 +134,7 @@ const Actions = (
   { job: { counts, job_id, name, status }, reload }: { readonly job: JobData; readonly reload: () => void }
 ) => {
   const { jobs } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const params = { job_id: String(job_id) }
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const open = counts.queued + counts.sent + counts.in_progress
@@ -143,7 +144,7 @@ const Actions = (
         title={jobs.removeTitle(name)}
         body={jobs.removeBody(formatNumber(total))}
         remove={() => api.jobs.removeJob({ params })}
-        onDeleted={() => route("/console/jobs")}
+        onDeleted={() => goTo("/console/jobs")}
       />
     )
   }

@@ -1,7 +1,6 @@
 /**
  * Gives devices a job, and says how many it reaches before it begins.
  */
-import { useLocation } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useQuery } from "../../api/useQuery.ts"
@@ -11,6 +10,7 @@ import { ListField, listOf, ObjectField, objectOf } from "../../parts/Fields.tsx
 import { Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 
 /** `deviceIds`: devices that were selected elsewhere. */
@@ -18,7 +18,7 @@ export const NewJob = (
   { deviceIds = [], onClose }: { readonly deviceIds?: ReadonlyArray<string>; readonly onClose: () => void }
 ) => {
   const { common, jobs } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const products = useProducts()
   const [form, setForm] = useState({
     name: "",
@@ -52,7 +52,7 @@ export const NewJob = (
           })
           tell(jobs.created)
           onClose()
-          route(`/console/jobs/${job_id}`)
+          goTo(`/console/jobs/${job_id}`)
         }}
       >
         <TextField label={common.name} path="name" required value={form.name} onInput={(name) => change({ name })} />

@@ -1,7 +1,7 @@
 /**
  * A mesh network: its gateways and nodes as a picture and as a table.
  */
-import { useLocation, useRoute } from "preact-iso"
+import { useRoute } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
@@ -16,6 +16,7 @@ import { CopyButton, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { usePresence } from "../../parts/usePresence.ts"
 import { useUrl } from "../../parts/useUrl.ts"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { address } from "./address.ts"
 import { MeshPicture } from "./MeshPicture.tsx"
@@ -26,7 +27,7 @@ export type MeshNode = Item<typeof api.mesh.listMeshNodes>
 const MeshNetwork = () => {
   const { common, mesh, shell } = useTexts()
   const { params } = useRoute()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const networkKey = params["networkKey"] ?? ""
   const [isSending, setSending] = useState(false)
   const query = useQuery(
@@ -48,7 +49,7 @@ const MeshNetwork = () => {
         }
         typed={networkKey.slice(0, 8)}
         remove={() => api.mesh.deleteMeshNetwork({ params: { network_key: networkKey } })}
-        onDeleted={() => route("/console/mesh")}
+        onDeleted={() => goTo("/console/mesh")}
       />
     </>
   )

@@ -1,18 +1,18 @@
 /**
  * Creates a mesh network with keys that are given, or made.
  */
-import { useLocation } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { useTexts } from "../../text/text.ts"
 
 export const NewMeshNetwork = (
   { onClose, onCreated }: { readonly onClose: () => void; readonly onCreated: () => void }
 ) => {
   const { common, mesh } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const [networkKey, setNetworkKey] = useState("")
   const [appKey, setAppKey] = useState("")
   return (
@@ -29,7 +29,7 @@ export const NewMeshNetwork = (
           })
           onCreated()
           onClose()
-          route(`/console/mesh/${created.network_key}`)
+          goTo(`/console/mesh/${created.network_key}`)
         }}
       >
         <TextField

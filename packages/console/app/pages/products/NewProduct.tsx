@@ -1,13 +1,14 @@
 /**
  * Creates a product.
  */
-import { useLocation } from "preact-iso"
 import { useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body } from "../../api/Operations.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { CheckField, Form, SelectField, TextField } from "../../parts/Form.tsx"
+import { tell } from "../../parts/toasts.tsx"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { useTexts } from "../../text/text.ts"
 
 type Draft = Body<typeof api.products.createProduct>
@@ -17,7 +18,7 @@ const protocols = ["zigbee", "ble", "ble-mesh"] as const
 
 export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
   const { common, products } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const [draft, setDraft] = useState<Draft>({
     name: "",
     node_type: "direct",
@@ -36,6 +37,7 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
     if (created.current?.draft === draft) return created.current.productKey
     const { product_info: { product_key: productKey } } = await api.products.createProduct({ payload: draft })
     created.current = { draft, productKey }
+    tell(products.created)
     return productKey
   }
   const change = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes })
@@ -53,7 +55,7 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
               payload: { model_type: "metadata", model_data: JSON.stringify(template.thing_model) }
             })
           }
-          route(`/console/products/${productKey}/model`)
+          goTo(`/console/products/${productKey}/model`)
         }}
       >
         <SelectField

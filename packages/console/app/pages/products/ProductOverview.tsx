@@ -1,7 +1,6 @@
 /**
  * What a product is, and what can be done with it.
  */
-import { useLocation } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { canOperate } from "../../api/session.ts"
@@ -13,12 +12,13 @@ import { DeleteButton } from "../../parts/Listing.tsx"
 import { Card, Facts } from "../../parts/Page.tsx"
 import { CopyButton, Time } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 import { ProductStatus } from "./ProductList.tsx"
 
 export const ProductOverview = ({ product, reload }: { readonly product: Product; readonly reload: () => void }) => {
   const { common, products } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const [isEditing, setEditing] = useState(false)
   const { name, product_key, product_secret, status } = product
   const params = { product_key }
@@ -57,7 +57,7 @@ export const ProductOverview = ({ product, reload }: { readonly product: Product
                 }
                 typed={name}
                 remove={() => api.products.deleteProduct({ params })}
-                onDeleted={() => route("/console/products")}
+                onDeleted={() => goTo("/console/products")}
               />
             </>
           )}

@@ -1,7 +1,7 @@
 /**
  * One scene: writing it, trying it, and what it has done.
  */
-import { useLocation, useRoute } from "preact-iso"
+import { useRoute } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { canOperate } from "../../api/session.ts"
@@ -11,6 +11,7 @@ import { DeleteButton } from "../../parts/Listing.tsx"
 import { Page, Tabs } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 import { bodyOf, draftOf, emptyDraft, type StoredScene } from "./draft.ts"
 import { DryRun } from "./DryRun.tsx"
@@ -29,7 +30,7 @@ const Scene = () => {
 
 const NewScene = () => {
   const { scenes, shell } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   return (
     <Page title={scenes.create} crumbs={[{ title: shell.pages.scenes, href: "/console/scenes" }]}>
       <SceneForm
@@ -38,7 +39,7 @@ const NewScene = () => {
         onSave={async (draft) => {
           const { id } = await api.scenes.createScene({ payload: bodyOf(draft) })
           tell(scenes.saved)
-          route(`/console/scenes/${id}`)
+          goTo(`/console/scenes/${id}`)
         }}
       />
     </Page>
@@ -95,7 +96,7 @@ const Actions = (
   { reload, scene: { actions, id, name, status } }: { readonly scene: StoredScene; readonly reload: () => void }
 ) => {
   const { scenes } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const params = { id }
   return (
     <>
@@ -129,7 +130,7 @@ const Actions = (
           </Counted>
         }
         remove={() => api.scenes.deleteScene({ params })}
-        onDeleted={() => route("/console/scenes")}
+        onDeleted={() => goTo("/console/scenes")}
       />
     </>
   )

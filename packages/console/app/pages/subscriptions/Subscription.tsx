@@ -1,7 +1,7 @@
 /**
  * One subscription: how far it is behind, who reads it, and why pushing fails.
  */
-import { useLocation, useRoute } from "preact-iso"
+import { useRoute } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { canOperate } from "../../api/session.ts"
@@ -14,6 +14,7 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Ago, Json, Time } from "../../parts/Small.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { useTexts } from "../../text/text.ts"
 import { lacksTime, type Start, StartField, startOf } from "./StartField.tsx"
 import { SubscriptionForm } from "./SubscriptionForm.tsx"
@@ -129,7 +130,7 @@ const Actions = (
   { reload, subscription }: { readonly subscription: SubscriptionData; readonly reload: () => void }
 ) => {
   const { common, subscriptions } = useTexts()
-  const { route } = useLocation()
+  const goTo = useGoTo()
   const [open, setOpen] = useState<"edit" | "seek">()
   const close = () => setOpen(undefined)
   const params = { subscription_id: String(subscription.subscription_id) }
@@ -141,7 +142,7 @@ const Actions = (
         title={subscriptions.removeTitle(subscription.name)}
         body={subscriptions.removeBody(waitingOf(subscription.lag))}
         remove={() => api.subscriptions.deleteSubscription({ params })}
-        onDeleted={() => route("/console/subscriptions")}
+        onDeleted={() => goTo("/console/subscriptions")}
       />
       {open === "edit" && <SubscriptionForm subscription={subscription} onClose={close} onSaved={reload} />}
       {open === "seek" && <Seek subscription={subscription} onClose={close} onMoved={reload} />}

@@ -5,6 +5,7 @@ export const products = {
   lead: "A product is a kind of device: what it can do, and how it speaks.",
   caption: "Products of the project",
   create: "New product",
+  created: "The product is created",
   key: "Key",
   nodeType: "Kind of node",
   nodeTypes: { direct: "Device", gateway: "Gateway", "gateway-sub": "Sub-device of a gateway" },

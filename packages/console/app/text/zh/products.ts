@@ -4,6 +4,7 @@ export const products: Texts["products"] = {
   lead: "产品是一类设备：它能做什么、如何通信。",
   caption: "项目的产品",
   create: "新建产品",
+  created: "产品已创建",
   key: "ProductKey",
   nodeType: "节点类型",
   nodeTypes: { direct: "直连设备", gateway: "网关", "gateway-sub": "网关子设备" },
