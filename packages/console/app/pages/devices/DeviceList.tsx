@@ -54,10 +54,13 @@ export const DeviceList = () => {
         </div>
       )}
       <Listing query={query} empty={<NoDevices url={url} />}>
-        {(rows) => (
+        {(rows) => {
+          // Somebody else may have deleted one that was selected.
+          const ids = rows.map(({ device_id }) => device_id).filter((id) => selected.has(id))
+          return (
           <>
-            {selected.size > 0 && (
-              <BulkActions ids={[...selected]} onDone={(left) => {
+            {ids.length > 0 && (
+              <BulkActions ids={ids} onDone={(left) => {
                 setSelected(new Set(left))
                 query.reload()
               }} />
@@ -71,7 +74,8 @@ export const DeviceList = () => {
               selection={canOperate.value ? { keys: selected, onChange: setSelected } : undefined}
             />
           </>
-        )}
+          )
+        }}
       </Listing>
     </div>
   )
