@@ -128,8 +128,9 @@ export interface Merged {
 }
 
 /**
- * Replaces segments of a day. The new ones have the number of the last old one: what
- * was stored after it stays after them. If an old one is gone, nothing is replaced.
+ * Replaces segments of a day by fewer. The new ones have the numbers of the last old
+ * ones: what was stored after them stays after them, and those that have entries of one
+ * time stay in their order. If an old one is gone, nothing is replaced.
  */
 export const replaceSegments = (
   sql: SqlClient.SqlClient,
@@ -154,7 +155,9 @@ export const replaceSegments = (
     if (gone.length < merged.reduce((sum, { old }) => sum + old.length, 0)) return yield* Effect.fail("gone" as const)
     yield* insertRows(
       sql,
-      merged.flatMap(({ old, segments }) => segments.map((segment) => ({ ...segment, seq: old.at(-1)! })))
+      merged.flatMap(({ old, segments }) =>
+        segments.map((segment, i) => ({ ...segment, seq: old.at(i - segments.length)! }))
+      )
     )
   }).pipe(
     sql.withTransaction,

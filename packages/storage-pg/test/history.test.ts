@@ -12,7 +12,7 @@ import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Clock, Context, Deferred, Effect, Fiber, Layer, type Redacted, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Equal, Fiber, Layer, type Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { newEmptyDatabase } from "../../../vitest.storages.ts"
 import { mergeDay } from "../src/HistoryMerger.ts"
@@ -189,6 +189,42 @@ it.live("a series of long values is not merged: a server holds some megabytes of
       const segments = yield* sql<{ readonly count: number }>`
         SELECT count(*)::int AS count FROM history_segment GROUP BY series ORDER BY count`
       assert.deepStrictEqual(segments.map(({ count }) => count), [1, parts])
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("values of one time keep their order when there are too many of them for one segment", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const { device } = yield* insertDevice
+      const { samples } = yield* HistoryStore
+      const record = (time: number, from: number, to: number) =>
+        sql`
+          INSERT INTO feed (slot, kind, project, device, xid, at, body)
+          SELECT 1, 1, project.seq, device.id, (SELECT xid FROM history_place), now(),
+            json_build_array(json_build_array('p', ${time}::bigint, i))
+          FROM generate_series(${from}::int, ${to}::int) AS i, device JOIN project ON project.id = device.project_id
+          WHERE device.device_id = ${device.deviceId}`
+      // The clock of the device stands still on the second day; the later a day, the earlier it is stored.
+      for (let part = 0; part < 42; part++) {
+        yield* record(at + day, part * 1000, part * 1000 + 999)
+        yield* record(at + (43 - part) * day, -part, -part)
+        yield* round(sql)
+      }
+      const read = samples(device.deviceId, "p", all)
+      const before = yield* read
+      assert.deepStrictEqual(
+        before.filter(({ time }) => time === at + day).map(({ value }) => value),
+        Array.from({ length: 42_000 }, (_, i) => i)
+      )
+      yield* mergeDay(sql, at / day + 1)
+      yield* record(at, -1, -1)
+      yield* round(sql)
+      const values = before.map(({ value }) => value)
+      const latest = yield* samples(device.deviceId, "p", { ...all, order: "desc" })
+      // Not what deepStrictEqual says: it would take half a minute to say how 42,000 values differ.
+      assert.isTrue(Equal.equals(latest.toReversed().slice(1).map(({ value }) => value), values))
+      assert.isTrue(Equal.equals((yield* read).slice(1).map(({ value }) => value), values))
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
 
