@@ -36,7 +36,10 @@ interface EntryRow {
   readonly value: string
 }
 
-type BucketRow = Readonly<Record<keyof HistoryBucket, string | number>>
+/** A sum that is too large for JSON is null. */
+type BucketRow = Readonly<
+  Record<Exclude<keyof HistoryBucket, "sum">, string | number> & { sum: string | number | null }
+>
 
 const valueOf = ({ value }: EntryRow): Json => JSON.parse(value)
 
@@ -199,7 +202,7 @@ const make = (client: ClickHouseClient): HistoryStore["Service"] => {
             count: Number(count),
             min: Number(min),
             max: Number(max),
-            sum: Number(sum),
+            sum: sum === null ? Number.NaN : Number(sum),
             first: Number(first),
             last: Number(last)
           }))
