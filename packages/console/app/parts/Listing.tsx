@@ -7,6 +7,7 @@ import type { QueryState } from "../api/useQuery.ts"
 import { formatNumber, useTexts } from "../text/text.ts"
 import { ask, type Question } from "./Dialog.tsx"
 import { Shown } from "./Shown.tsx"
+import { SteadyButton } from "./SteadyButton.tsx"
 import { tell } from "./toasts.tsx"
 import { useUrl } from "./useUrl.ts"
 
@@ -41,9 +42,6 @@ export const Listing = <Row,>(
 export const Pager = ({ page, pages, total }: Omit<Paged<never>, "results">) => {
   const { common } = useTexts()
   const url = useUrl()
-  const to = (page: number) => () => {
-    if (page >= 1 && page <= pages) url.set({ page })
-  }
   const isPast = page > pages
   // What was on the last page may have been deleted.
   useEffect(() => {
@@ -54,14 +52,13 @@ export const Pager = ({ page, pages, total }: Omit<Paged<never>, "results">) => 
       <span class="soft small">{common.countOf(formatNumber(total))}</span>
       {pages > 1 && (
         <div class="row">
-          {/* One that is disabled would lose the focus. */}
-          <button type="button" class="button small" aria-disabled={page <= 1} onClick={to(page - 1)}>
+          <SteadyButton isOff={page <= 1} onClick={() => url.set({ page: page - 1 })}>
             {common.previousPage}
-          </button>
+          </SteadyButton>
           <span class="small">{common.pageOf(page, pages)}</span>
-          <button type="button" class="button small" aria-disabled={page >= pages} onClick={to(page + 1)}>
+          <SteadyButton isOff={page >= pages} onClick={() => url.set({ page: page + 1 })}>
             {common.nextPage}
-          </button>
+          </SteadyButton>
         </div>
       )}
     </nav>

@@ -8,6 +8,7 @@ import { TextField } from "../../parts/Form.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Time } from "../../parts/Small.tsx"
+import { SteadyButton } from "../../parts/SteadyButton.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { type UrlState, useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
@@ -61,23 +62,16 @@ const Entries = ({ url }: { readonly url: UrlState }) => {
                 keyOf={({ id }) => String(id)}
               />
               <div class="row end">
-                {/* One that is gone or disabled would lose the focus. */}
-                <button
-                  type="button"
-                  class="button"
-                  aria-disabled={cursor === ""}
-                  onClick={() => cursor !== "" && url.set({ cursor: "" })}
-                >
+                <SteadyButton small={false} isOff={cursor === ""} onClick={() => url.set({ cursor: "" })}>
                   {audit.newest}
-                </button>
-                <button
-                  type="button"
-                  class="button"
-                  aria-disabled={next_cursor === ""}
-                  onClick={() => next_cursor !== "" && url.set({ cursor: next_cursor })}
+                </SteadyButton>
+                <SteadyButton
+                  small={false}
+                  isOff={next_cursor === ""}
+                  onClick={() => url.set({ cursor: next_cursor })}
                 >
                   {audit.older}
-                </button>
+                </SteadyButton>
               </div>
             </>
           )}

@@ -13,6 +13,7 @@ import { ModelValue } from "../../parts/model/ModelValue.tsx"
 import { Empty } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Json, type Mood, Time } from "../../parts/Small.tsx"
+import { SteadyButton } from "../../parts/SteadyButton.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts as currentTexts, useTexts } from "../../text/text.ts"
@@ -86,15 +87,13 @@ export const EventList = (
             <Table caption={events.caption} columns={columnsOf(model)} rows={rows} keyOf={keyOf} />
             {rows.length >= pageSize && (
               <div class="row">
-                {/* One that is gone or disabled would lose the focus. */}
-                <button
-                  type="button"
-                  class="button"
-                  aria-disabled={!hasOlder}
-                  onClick={() => hasOlder && setLimit(Math.min(rows.length + pageSize, maxShown))}
+                <SteadyButton
+                  small={false}
+                  isOff={!hasOlder}
+                  onClick={() => setLimit(Math.min(rows.length + pageSize, maxShown))}
                 >
                   {events.older}
-                </button>
+                </SteadyButton>
               </div>
             )}
           </div>

@@ -10,6 +10,7 @@ import { SelectField } from "../../parts/Form.tsx"
 import { Card, Empty } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Badge, download, type Mood, Time } from "../../parts/Small.tsx"
+import { SteadyButton } from "../../parts/SteadyButton.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { useTexts } from "../../text/text.ts"
@@ -148,15 +149,9 @@ const Switch = (
       >
         {isOn ? texts.extend : texts.start}
       </button>
-      {/* It would lose the focus if it was gone when the trace ends. */}
-      <button
-        type="button"
-        class="button small"
-        aria-disabled={!isOn}
-        onClick={() => isOn && void change(api.traces.stopTrace({ params }))}
-      >
+      <SteadyButton isOff={!isOn} onClick={() => void change(api.traces.stopTrace({ params }))}>
         {texts.stop}
-      </button>
+      </SteadyButton>
     </>
   )
 }

@@ -4,6 +4,7 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { SelectField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
+import { SteadyButton } from "../../parts/SteadyButton.tsx"
 import { useTexts } from "../../text/text.ts"
 import { kinds, type Part, type PartRole } from "./draft.ts"
 import { PartFields } from "./PartFields.tsx"
@@ -27,7 +28,6 @@ export const PartList = (
   }, [moved])
   const move = (from: number, by: -1 | 1) => {
     const to = from + by
-    if (to < 0 || to === parts.length) return
     onChange(parts.toSpliced(from, 1).toSpliced(to, 0, parts[from]!))
     setMoved({ to, button: by === -1 ? 0 : 1 })
   }
@@ -45,24 +45,20 @@ export const PartList = (
                   <span class="row">
                     {role === "actions" && parts.length > 1 && (
                       <>
-                        <button
-                          type="button"
-                          class="button small"
-                          aria-label={`${scenes.up}: ${title}`}
-                          aria-disabled={index === 0}
+                        <SteadyButton
+                          label={`${scenes.up}: ${title}`}
+                          isOff={index === 0}
                           onClick={() => move(index, -1)}
                         >
                           ↑
-                        </button>
-                        <button
-                          type="button"
-                          class="button small"
-                          aria-label={`${scenes.down}: ${title}`}
-                          aria-disabled={index === parts.length - 1}
+                        </SteadyButton>
+                        <SteadyButton
+                          label={`${scenes.down}: ${title}`}
+                          isOff={index === parts.length - 1}
                           onClick={() => move(index, 1)}
                         >
                           ↓
-                        </button>
+                        </SteadyButton>
                       </>
                     )}
                     <button

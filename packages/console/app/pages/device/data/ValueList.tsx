@@ -8,6 +8,7 @@ import type { PropertyElement } from "../../../parts/model/Model.ts"
 import { ModelValue } from "../../../parts/model/ModelValue.tsx"
 import { Shown } from "../../../parts/Shown.tsx"
 import { Time } from "../../../parts/Small.tsx"
+import { SteadyButton } from "../../../parts/SteadyButton.tsx"
 import { Table } from "../../../parts/Table.tsx"
 import { useTexts } from "../../../text/text.ts"
 import type { Span } from "./useSpan.ts"
@@ -54,23 +55,15 @@ export const ValueList = (
             />
           )}
           <div class="row">
-            {/* One that is disabled would lose the focus. */}
-            <button
-              type="button"
-              class="button small"
-              aria-disabled={ends.length === 0}
-              onClick={() => setEnds(ends.slice(0, -1))}
-            >
+            <SteadyButton isOff={ends.length === 0} onClick={() => setEnds(ends.slice(0, -1))}>
               {texts.newer}
-            </button>
-            <button
-              type="button"
-              class="button small"
-              aria-disabled={values.length < pageSize}
-              onClick={() => values.length === pageSize && setEnds([...ends, values.at(-1)!.time - 1])}
+            </SteadyButton>
+            <SteadyButton
+              isOff={values.length < pageSize}
+              onClick={() => setEnds([...ends, values.at(-1)!.time - 1])}
             >
               {texts.older}
-            </button>
+            </SteadyButton>
           </div>
         </>
       )}

@@ -10,6 +10,7 @@ import { SelectField } from "../../../parts/Form.tsx"
 import { Card } from "../../../parts/Page.tsx"
 import { Shown } from "../../../parts/Shown.tsx"
 import { Badge, Time } from "../../../parts/Small.tsx"
+import { SteadyButton } from "../../../parts/SteadyButton.tsx"
 import { type Column, Table } from "../../../parts/Table.tsx"
 import { useUrl } from "../../../parts/useUrl.ts"
 import { formatNumber, texts as currentTexts, useTexts } from "../../../text/text.ts"
@@ -65,26 +66,15 @@ export const PresenceHistory = ({ device: { created_at, device_id, status } }: T
               )}
               {(before !== "" || cursor !== "" || connections.length > few) && (
                 <div class="row">
-                  {/* One that is gone or disabled would lose the focus. */}
-                  <button
-                    type="button"
-                    class="button small"
-                    aria-disabled={before === ""}
-                    onClick={() => before !== "" && url.set({ before: "" })}
-                  >
+                  <SteadyButton isOff={before === ""} onClick={() => url.set({ before: "" })}>
                     {history.toLatest}
-                  </button>
-                  <button
-                    type="button"
-                    class="button small"
-                    aria-disabled={!isCut && cursor === ""}
-                    onClick={() => {
-                      if (isCut) setWhole(true)
-                      else if (cursor !== "") url.set({ before: cursor })
-                    }}
+                  </SteadyButton>
+                  <SteadyButton
+                    isOff={!isCut && cursor === ""}
+                    onClick={() => isCut ? setWhole(true) : url.set({ before: cursor })}
                   >
                     {isCut ? history.whole(formatNumber(connections.length)) : history.toEarlier}
-                  </button>
+                  </SteadyButton>
                 </div>
               )}
               <p class="soft small">{history.kept}</p>
