@@ -461,13 +461,17 @@ inBrowser((inWindow) => {
       await page.getByRole("status").getByText(told).waitFor()
       await twoFrames(page)
       assert.deepStrictEqual([new URL(page.url()).pathname, await description.inputValue()], [scene, told])
+      // Messages stay for a while: that of the first round may still be there.
+      const saved = page.waitForResponse((response) => response.request().method() === "PUT")
       await page.getByRole("button", { name: "Save", exact: true }).click()
-      await page.getByText("The scene is saved").waitFor()
+      await saved
+      await page.getByText("The scene is saved").last().waitFor()
+      await twoFrames(page)
     }
     const response = await fetch(`${site}/openapi/v1/subscriptions`, {
       method: "POST",
       headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
-      body: JSON.stringify({ name: "Closed" })
+      body: JSON.stringify({ name: `Closed ${Date.now()}` })
     })
     const { data } = await response.json() as { readonly data: { readonly subscription_id: string } }
     await visit(page, site, `/console/subscriptions/${data.subscription_id}`)
@@ -479,7 +483,7 @@ inBrowser((inWindow) => {
     await page.evaluate(follow(scene))
     await page.getByLabel("Description").fill("Begun")
     deleting.release("continue")
-    await page.getByRole("status").getByText(/./).waitFor()
+    await page.getByRole("status").getByText("Deleted").waitFor()
     await twoFrames(page)
     assert.deepStrictEqual(
       [new URL(page.url()).pathname, await page.getByLabel("Description").inputValue()],
