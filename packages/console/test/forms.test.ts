@@ -237,6 +237,37 @@ inBrowser((inWindow) => {
     assert.strictEqual(await page.getByRole("link", { name: "From a template" }).count(), 1)
   })
 
+  inWindow(
+    "what is sent again because its response got lost on the way is carried out once",
+    async ({ page, site }) => {
+      await signIn(page, site)
+      const dialog = page.getByRole("dialog")
+      const address = /\/v1\/products$/
+      for (
+        const [said, answer] of [
+          ["The server answered with status 502", { status: 502, json: { error: "Bad gateway" } }],
+          ["The response of the server was cut off", { contentType: "application/json", body: `{"code":0,"da` }]
+        ] as const
+      ) {
+        await visit(page, site, "/console/products")
+        await page.getByRole("button", { name: "New product" }).click()
+        await dialog.getByLabel("Name (required)").fill(said)
+        await page.route(address, async (route) => {
+          if (route.request().method() !== "POST") return route.fallback()
+          await route.fetch()
+          await route.fulfill(answer)
+        })
+        await dialog.getByRole("button", { name: "Create" }).click()
+        await dialog.getByText(said).waitFor()
+        await page.unroute(address)
+        await dialog.getByRole("button", { name: "Create" }).click()
+        await page.waitForURL(/\/model$/)
+        await visit(page, site, "/console/products")
+        assert.strictEqual(await page.getByRole("link", { name: said }).count(), 1)
+      }
+    }
+  )
+
   inWindow("a firmware that is refused is corrected without another upload", async ({ page, site }) => {
     const uploads: Array<string> = []
     page.on("request", (request) => {

@@ -29,8 +29,8 @@ const call = async (route: string, { headers, params = {}, payload, query = {}, 
   const address = addressOf(path, params, query)
   const body = payload === undefined || payload instanceof FormData ? payload : JSON.stringify(payload)
   const isJsonSent = typeof body === "string"
-  const send = (key?: string) =>
-    request(address, {
+  const send = async (key?: string): Promise<unknown> => {
+    const response = await request(address, {
       method,
       headers: {
         ...isJsonSent ? { "content-type": "application/json" } : {},
@@ -40,9 +40,20 @@ const call = async (route: string, { headers, params = {}, payload, query = {}, 
       ...body === undefined ? {} : { body },
       ...signal === undefined ? {} : { signal }
     })
-  const response = method === "POST" && isJsonSent ? await once(`${address} ${body}`, send) : await send()
+    return await dataOf(response, signal)
+  }
+  return method === "POST" && isJsonSent ? await once(`${address} ${body}`, send) : await send()
+}
+
+/** Fails with `ApiError` when the response ends before it is whole: the request has been carried out. */
+const dataOf = async (response: Response, signal: AbortSignal | undefined): Promise<unknown> => {
   const isJson = response.headers.get("content-type")?.includes("json") === true
-  return isJson ? (await response.json() as { readonly data?: unknown }).data : await response.text()
+  try {
+    return isJson ? (await response.json() as { readonly data?: unknown }).data : await response.text()
+  } catch (error) {
+    if (signal?.aborted === true) throw error
+    throw new ApiError(0, "The response of the server was cut off")
+  }
 }
 
 /** Where the text that an operation responds can be downloaded by a link. */
@@ -82,14 +93,9 @@ export const request = async (address: string, init: RequestInit = {}): Promise<
 }
 
 const errorOf = async (response: Response): Promise<ApiError> => {
-  try {
-    const { code, data, message } = await response.json() as {
-      readonly code: number
-      readonly message: string
-      readonly data?: Readonly<Record<string, unknown>>
-    }
-    return new ApiError(code, message, data)
-  } catch {
-    return new ApiError(response.status * 100, `The server answered with status ${response.status}`)
-  }
+  const body = await response.json().catch(() => null) as Partial<Pick<ApiError, "code" | "data" | "message">> | null
+  // Something in between may answer in a form of its own.
+  return typeof body?.code === "number" && typeof body.message === "string"
+    ? new ApiError(body.code, body.message, body.data)
+    : new ApiError(response.status * 100, `The server answered with status ${response.status}`)
 }
