@@ -4,7 +4,6 @@
 import { Server, ServerConfig } from "@device-cloud/server"
 import { ownerKey } from "@device-cloud/testing/http"
 import { Effect, Layer, type Scope } from "effect"
-import { createServer } from "node:net"
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
 import { chromiumPath } from "../../../vitest.browser.ts"
 
@@ -32,16 +31,6 @@ export const open = (
     })
     return { page, context, errors }
   })
-
-/** A port that was free a moment ago. */
-export const freePort = Effect.promise(() =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { readonly port: number }
-      server.close(() => resolve(port))
-    })
-  })
-)
 
 /** The reference server with the given variables, until its scope closes. */
 export const serve = (variables: Readonly<Record<string, string>>): Effect.Effect<void, unknown, Scope.Scope> =>

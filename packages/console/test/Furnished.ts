@@ -6,7 +6,8 @@ import { ownerKey } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { assert } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { freePort, launch, serve } from "./ConsolePage.ts"
+import { freePort } from "../../../vitest.ports.ts"
+import { launch, serve } from "./ConsolePage.ts"
 
 const model = {
   properties: [

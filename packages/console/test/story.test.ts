@@ -10,7 +10,8 @@ import { Effect, Exit, Scope } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { freePort, hasBrowser, launch, open, serve, signIn } from "./ConsolePage.ts"
+import { freePort } from "../../../vitest.ports.ts"
+import { hasBrowser, launch, open, serve, signIn } from "./ConsolePage.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-console-"))),

@@ -4,19 +4,13 @@
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
-import { type AddressInfo, connect, createServer } from "node:net"
+import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { environment, program } from "../../../vitest.installed.ts"
+import { freePort } from "../../../vitest.ports.ts"
 
 export const { isInstalled, named } = program("nats-server")
-
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const isListening = (port: number) =>
   Effect.callback<boolean>((resume) => {

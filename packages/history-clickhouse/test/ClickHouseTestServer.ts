@@ -4,19 +4,12 @@
 import { Effect, Redacted } from "effect"
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { environment, program } from "../../../vitest.installed.ts"
+import { freePort } from "../../../vitest.ports.ts"
 
 export const { isInstalled, named } = program("clickhouse-server")
-
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const config = (directory: string, port: number) =>
   `<yandex>

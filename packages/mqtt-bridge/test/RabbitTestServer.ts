@@ -5,22 +5,16 @@
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
-import { type AddressInfo, connect, createServer } from "node:net"
+import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { program } from "../../../vitest.installed.ts"
+import { freePort } from "../../../vitest.ports.ts"
 
 /** Debian's script without the part that becomes the user of the service. */
 const script = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
 export const { isInstalled, named } = program("rabbitmq-server")
-
-export const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const isListening = (port: number) =>
   Effect.callback<boolean>((resume) => {

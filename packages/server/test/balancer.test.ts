@@ -8,24 +8,15 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync, writeFileSync } from "node:fs"
 import { Agent, request } from "node:http"
-import { createServer } from "node:net"
 import { join } from "node:path"
 import { environment, program } from "../../../vitest.installed.ts"
+import { freePort } from "../../../vitest.ports.ts"
 import { newDatabase } from "../../../vitest.storages.ts"
 import { call, createDevices, start, temporaryDirectory } from "./TestServer.ts"
 
 const haproxy = program("haproxy")
 
 const patient = { timeout: "60 seconds" } as const
-
-const freePorts = (count: number) =>
-  Effect.promise(async () => {
-    const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"))
-    await Promise.all(servers.map((server) => once(server, "listening")))
-    const ports = servers.map((server) => (server.address() as { readonly port: number }).port)
-    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-    return ports
-  })
 
 /** The configuration of the documentation, with these addresses in place of those. */
 const configuration = (addresses: Readonly<Record<string, string>>): string => {
@@ -68,7 +59,7 @@ it.live.runIf(haproxy.isInstalled)(
   () =>
     Effect.gen(function*() {
       const dataDir = yield* temporaryDirectory
-      const [http, mqtts, httpA, mqttsA, httpB, mqttsB] = yield* freePorts(6)
+      const [http, mqtts, httpA, mqttsA, httpB, mqttsB] = yield* Effect.replicateEffect(freePort, 6)
       const url = Redacted.value(yield* newDatabase)
       const startServer = (httpPort: number | undefined, mqttsPort: number | undefined) =>
         start({

@@ -8,6 +8,7 @@ import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
+import { freePort } from "../../../vitest.ports.ts"
 import { newDatabase } from "../../../vitest.storages.ts"
 import * as RabbitTestServer from "../../../packages/mqtt-bridge/test/RabbitTestServer.ts"
 import { start, temporaryDirectory } from "./TestServer.ts"
@@ -69,7 +70,7 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       const databaseUrl = yield* newDatabase
-      const [hooksOfA, hooksOfB] = yield* Effect.all([RabbitTestServer.freePort, RabbitTestServer.freePort])
+      const [hooksOfA, hooksOfB] = yield* Effect.all([freePort, freePort])
       const broker = yield* RabbitTestServer.start(`http://127.0.0.1:${hooksOfB}/mqtt-bridge/${hooksKey}`)
       const startServer = (hooksPort: number) =>
         start({
