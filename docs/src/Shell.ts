@@ -98,7 +98,8 @@ export const open = (
       return printed.out
     },
     type: async (script, isEnough) => {
-      const { child, ended, printed } = start(script)
+      // As in a terminal: what goes to both streams stays in order.
+      const { child, ended, printed } = start(`exec 2>&1\n${script}`)
       for (const end = Date.now() + patience; child.exitCode === null && !isEnough(printed.all);) {
         if (Date.now() > end) break
         await Promise.race([ended, setTimeout(50)])
