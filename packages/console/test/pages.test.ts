@@ -178,6 +178,35 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow(
+    "who deletes a device goes on with the list, also if the page knows before the answer that it is gone",
+    async ({ page, product, site }) => {
+      const created = await fetch(`${site}/openapi/v1/products/${product.split("/").at(-1)}/things`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
+        body: JSON.stringify({ device_name: `leaving${Date.now()}` })
+      })
+      const { data } = await created.json() as { readonly data: { readonly device_id: string } }
+      await signIn(page, site)
+      const opened = streamed(page)
+      await visit(page, site, `/console/devices/${data.device_id}`)
+      assert.strictEqual((await opened).status(), 200)
+      const gone = page.getByText("This device was deleted")
+      await page.route(/\/v1\/things\/\w+$/, async (route) => {
+        if (route.request().method() !== "DELETE") return route.fallback()
+        const response = await route.fetch()
+        await gone.waitFor()
+        await route.fulfill({ response })
+      })
+      const dialog = page.getByRole("dialog")
+      await page.getByRole("button", { name: /^Delete/ }).click()
+      await dialog.getByRole("textbox").fill(await page.getByRole("heading", { level: 1 }).innerText())
+      await dialog.getByRole("button", { name: /^Delete/ }).click()
+      await page.waitForURL(/\/console\/devices$/)
+      assert.strictEqual(await gone.count(), 0)
+    }
+  )
+
   inWindow("a window notices who signs in and out in another one", async ({ context, page, site, viewerKey }) => {
     const create = page.getByRole("button", { name: "New product" })
     const ended = page.getByText(/^Your session has ended/)

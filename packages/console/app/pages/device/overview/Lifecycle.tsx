@@ -1,17 +1,17 @@
 /**
  * Lets a device in, keeps it out, frees it from its owner, deletes it.
  */
+import { useLocation } from "preact-iso"
 import { api } from "../../../api/client.ts"
 import { ask } from "../../../parts/Dialog.tsx"
 import { Card } from "../../../parts/Page.tsx"
 import { tell, tellFailure } from "../../../parts/toasts.tsx"
-import { useGoTo } from "../../../parts/useGoTo.ts"
 import { useTexts } from "../../../text/text.ts"
 import type { TabProps } from "../DeviceTab.ts"
 
 export const Lifecycle = ({ device, reload }: TabProps) => {
   const { common, device: { lifecycle: texts } } = useTexts()
-  const goTo = useGoTo()
+  const { route } = useLocation()
   const params = { device_id: device.device_id }
   const change = async (action: "enable" | "disable" | "bind" | "unbind") => {
     await api.devices.changeDeviceStatus({ params, payload: { action } })
@@ -42,9 +42,11 @@ export const Lifecycle = ({ device, reload }: TabProps) => {
       danger: true,
       typed: device.device_name,
       run: async () => {
+        const { pathname } = location
         await api.devices.deleteDevice({ params })
         tell(common.removed)
-        goTo("/console/devices")
+        // The page may know by now that the device is gone, and no longer show this part: what counts is the address.
+        if (location.pathname === pathname) route("/console/devices")
       }
     })
   return (
