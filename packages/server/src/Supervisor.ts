@@ -4,6 +4,7 @@
  */
 import { Clock, Console, Deferred, Effect, FiberSet, Layer, Option, Redacted, Schema, type Scope } from "effect"
 import cluster, { type Worker } from "node:cluster"
+import { closeWithWorker } from "./ConnectionHandover.ts"
 import * as EmbeddedDatabase from "./EmbeddedDatabase.ts"
 import * as Logging from "./Logging.ts"
 import { mainFile } from "./MainFile.ts"
@@ -81,6 +82,7 @@ const make = Effect.fnUntraced(function*(
   const run = (place: Place) =>
     Effect.callback<number>((resume) => {
       const worker = cluster.fork(env)
+      closeWithWorker(worker)
       place.worker = worker
       worker.on("message", (message: unknown) => {
         if (!isFromWorker(message)) return

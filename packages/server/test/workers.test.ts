@@ -1,7 +1,7 @@
 import { eventually } from "@device-cloud/testing"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Redacted } from "effect"
+import { Effect, Exit, Fiber, Redacted } from "effect"
 import { existsSync } from "node:fs"
 import { createServer, type RequestListener, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -68,6 +68,40 @@ it.live.runIf(existsSync("/proc/self/task"))(
       })
       assert.include(yield* server.output, "it is started again")
       assert.strictEqual((yield* Effect.promise(() => fetch(`${server.operations}/readyz`))).status, 200)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+  120_000
+)
+
+it.live.runIf(existsSync("/proc/self/task"))(
+  "a connection does not stay open that is handed to a worker when it is killed",
+  () =>
+    Effect.gen(function*() {
+      const server = yield* start({
+        DATA_DIR: yield* temporaryDirectory,
+        DATABASE_URL: Redacted.value(yield* newDatabase),
+        DATABASE_CONNECTIONS: "3",
+        WORKERS: "2",
+        LOG_LEVEL: "Error"
+      })
+      const [victim] = workersOf(server.child.pid)
+      // It is handed a connection that it cannot confirm.
+      process.kill(victim!, "SIGSTOP")
+      yield* Effect.addFinalizer(() => Effect.ignore(Effect.try(() => process.kill(victim!, "SIGKILL"))))
+      /** The status of the response, or "closed". */
+      const request = Effect.promise(() =>
+        fetch(`${server.http}/healthz`, { headers: { Connection: "close" } }).then(
+          ({ status }) => status,
+          () => "closed"
+        )
+      )
+      const requests = yield* Effect.forEach(Array(4), () => Effect.forkChild(request))
+      yield* eventually(Effect.sync(() => requests.filter((fiber) => fiber.pollUnsafe() !== undefined).length), {
+        ...patient,
+        until: (ended) => ended === 3
+      })
+      process.kill(victim!, "SIGKILL")
+      const outcomes = yield* Fiber.joinAll(requests)
+      assert.deepStrictEqual(outcomes.toSorted(), [200, 200, 200, "closed"])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
   120_000
 )
