@@ -43,12 +43,12 @@ interface Row extends Series {
 
 /** Merges the days that have ended, one after the other. `now`: Unix milliseconds. Whoever calls it has the lease. */
 export const mergeSegments = Effect.fnUntraced(function*(sql: Sql, now: number) {
-  const days = yield* sql<{ readonly day: number; readonly marked_at: Date }>`
-    SELECT day, marked_at FROM history_unmerged
+  const days = yield* sql<{ readonly day: number }>`
+    SELECT day FROM history_unmerged
     WHERE day < ${dayOf(now - settling)} AND marked_at < now() - ${gathering}::interval ORDER BY day`
-  for (const { day, marked_at } of days) {
+  for (const { day } of days) {
     yield* mergeDay(sql, day)
-    yield* sql`DELETE FROM history_unmerged WHERE day = ${day} AND marked_at = ${marked_at}`
+    yield* sql`DELETE FROM history_unmerged WHERE day = ${day}`
   }
 })
 

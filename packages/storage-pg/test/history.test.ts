@@ -173,6 +173,34 @@ it.live("a scan has each value once when reports are packed meanwhile, and a rea
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
 
+it.live("a day that is merged is merged again only when something of it comes late", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const { device } = yield* insertDevice
+      const unmerged = sql`SELECT day FROM history_unmerged`
+      const pack = Effect.fnUntraced(function*(value: number) {
+        yield* record(reports(device, [["p", at, value]]))
+        yield* round(sql)
+        assert.deepStrictEqual(yield* unmerged, [{ day: at / day }])
+      })
+      // Marked between two milliseconds, as nearly all days are.
+      const mergeLater = Effect.andThen(
+        sql`UPDATE history_unmerged SET marked_at = date_trunc('hour', now()) - interval '7 hours 1 microsecond'`,
+        round(sql)
+      )
+      yield* pack(1)
+      yield* pack(2)
+      yield* mergeLater
+      assert.deepStrictEqual(yield* unmerged, [])
+      assert.deepStrictEqual(yield* counts(sql), { segments: 1, entries: 2 })
+      yield* pack(3)
+      yield* mergeLater
+      assert.deepStrictEqual(yield* unmerged, [])
+      assert.deepStrictEqual(yield* counts(sql), { segments: 1, entries: 3 })
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
 it.live("a series of long values is not merged: a server holds some megabytes of a day at once", () =>
   Effect.gen(function*() {
     const { sql, url } = yield* database
