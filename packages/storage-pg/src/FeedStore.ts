@@ -67,6 +67,7 @@ const probed = 100
 /** Up to where the feed is complete, and what it has forgotten. */
 interface Horizon {
   readonly horizon: bigint
+  readonly begun: bigint
   readonly newest: number
   readonly forgotten_xid: bigint
   readonly forgotten_seq: bigint
@@ -108,7 +109,8 @@ const endOf = ({ horizon, newest }: Horizon): FeedPlace =>
 
 const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
   const horizon = sql`
-    SELECT ${FeedHorizon.horizon(sql)} AS horizon, slot AS newest, forgotten_xid, forgotten_seq
+    SELECT ${FeedHorizon.horizon(sql)} AS horizon, ${FeedHorizon.begun(sql)} AS begun, slot AS newest,
+      forgotten_xid, forgotten_seq
     FROM feed_slot ORDER BY slot DESC LIMIT 1`
 
   const namesOf = FeedNames.make(reads)
@@ -147,7 +149,7 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     const bytes = sql.literal(String(maxBytes))
     const found = Array.from({ length: Math.ceil(limit / rowsOfText) }, (_, i) =>
       sql`UNION ALL
-      SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, ${sql.literal(String(i))}, (${
+      SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, ${sql.literal(String(i))}, (${
         rowsAsText(
           sql,
           sql`(SELECT * FROM found WHERE preceding < ${bytes} OFFSET ${sql.literal(String(i * rowsOfText))} LIMIT ${
@@ -189,19 +191,21 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     const [first, ...texts] = yield* inOrder(reads, rowsOf(options, after))
     const known = first as Head
     const found = (texts as ReadonlyArray<Text>).flatMap(({ rows }) => rowsFromText(rows))
-    const { forgotten_seq, forgotten_xid, is_cut, last_seq, last_slot, last_xid } = known
+    const { begun, forgotten_seq, forgotten_xid, is_cut, last_seq, last_slot, last_xid } = known
     const isFull = is_cut || found.length === options.limit
+    const isOfOther = after.transaction > Number(begun)
+    const end = endOf(known)
     const page: FeedPage = {
       entries: yield* entriesOf(found),
       next: isFull
         ? placeOfRow(found.at(-1)!)
         : last_xid === null
-        ? endOf(known)
+        ? isOfOther || end > options.after ? end : options.after
         : placeOf({ transaction: Number(last_xid), sequence: Number(last_seq), part: last_slot }),
       hasMore: isFull || last_xid !== null,
       isCut: is_cut,
       isGap: options.after !== "" && (
-        after.transaction > Number(known.horizon) || after.transaction < Number(forgotten_xid) ||
+        isOfOther || after.transaction < Number(forgotten_xid) ||
         (after.transaction === Number(forgotten_xid) && after.sequence < Number(forgotten_seq))
       )
     }

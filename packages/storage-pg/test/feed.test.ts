@@ -174,6 +174,41 @@ it.live("a place that the feed has not reached is of another feed", () =>
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
 
+it.live("a reader stays where it is when a transaction of another database ends while it looks", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    const { sql: other } = yield* database
+    const [row] = yield* sql<{ readonly name: string }>`SELECT current_database() AS name`
+    yield* sql`ALTER DATABASE ${sql(row!.name)} SET search_path = public, pg_catalog`
+    // What the statement sees that has a transaction in its snapshot, and looks for it when it has ended.
+    yield* sql`CREATE TABLE has_ended (pid int)`
+    yield* sql`CREATE VIEW pg_stat_activity AS SELECT * FROM pg_catalog.pg_stat_activity AS known
+      WHERE NOT EXISTS (SELECT FROM has_ended WHERE has_ended.pid = known.pid)`
+    yield* Effect.gen(function*() {
+      const store = yield* FeedStore
+      const { device } = yield* insertDevice
+      const read = (after: string) => store.read({ projectId: device.projectId, after, limit: 10 })
+      const [begun, ends] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const writing = yield* other`SELECT pg_current_xact_id()::text`.pipe(
+        Effect.tap(() => Deferred.succeed(begun, undefined)),
+        Effect.tap(() => Deferred.await(ends)),
+        other.withTransaction,
+        Effect.forkChild
+      )
+      yield* Deferred.await(begun)
+      yield* store.append([online(device, 1)])
+      const { entries, next } = yield* read(feedStart)
+      assert.lengthOf(entries, 1)
+      yield* sql`INSERT INTO has_ended SELECT pid FROM pg_catalog.pg_stat_activity WHERE datname <> current_database()`
+      const page = yield* read(next)
+      yield* Deferred.succeed(ends, undefined)
+      yield* Fiber.join(writing)
+      assert.deepInclude(page, { entries: [], next, isGap: false })
+      yield* store.append([online(device, 2)])
+      assert.deepStrictEqual(yield* versionsAfter(next), [2])
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
 it.live("finds the place of a time among events of many hours", () =>
   Effect.gen(function*() {
     const { sql, url } = yield* database
