@@ -8,7 +8,7 @@ import {
   testApi,
   uplink
 } from "@device-cloud/testing/http"
-import { AccessKeys, type DomainEvent, Feed, FeedStore, ProjectId } from "@device-cloud/core"
+import { AccessKeys, type DomainEvent, Feed, FeedStore, placeOf, ProjectId } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
@@ -206,6 +206,13 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* take(asked, 7), told)
         const unknown = yield* follow(path, { "last-event-id": "somebody-5" })
         assert.strictEqual((yield* Queue.take(unknown)).event, "gap")
+        // That of another cloud, which had more to tell.
+        const foreign = yield* follow(path, {
+          "last-event-id": placeOf({ transaction: 2 ** 52, sequence: 0, part: 1 })
+        })
+        assert.strictEqual((yield* Queue.take(foreign)).event, "gap")
+        yield* createDevice(product_key)
+        assert.strictEqual((yield* Queue.take(foreign)).event, "lifecycle")
         const begun = yield* follow(path, { "last-event-id": "" })
         yield* createDevice(product_key)
         assert.isTrue((yield* Queue.take(begun)).id > ids.at(-1)!)

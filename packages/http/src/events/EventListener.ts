@@ -33,7 +33,7 @@ export class EventListener {
   readonly #source: EventSource
   /** Everything up to here is on its way to the client. */
   #place: FeedPlace
-  /** Whether events after the place have to be read: offers are then left out. */
+  /** Whether what comes after the place has to be read: offers are then left out. */
   #isBehind: boolean
   #waiting: Array<Uint8Array> = []
   #bytes = 0
@@ -49,7 +49,8 @@ export class EventListener {
     this.#sum = sum
     this.#source = source
     this.#place = after
-    this.#isBehind = after < source.offeredFrom()
+    // A place that is further may be of another feed: a read of it says so.
+    this.#isBehind = after !== source.offeredFrom()
     for (const bytes of beginning) this.#push(bytes)
   }
 
