@@ -26,7 +26,10 @@ export class HistoryRetentionApi extends HttpApiGroup.make("historyRetention").a
     success: Retention,
     error: NoSuchProduct
   }).annotate(OpenApi.Summary, "Set how long the history of a product is kept")
-    .annotate(OpenApi.Description, "Counts for what is reported from then on."),
+    .annotate(
+      OpenApi.Description,
+      "Counts for what is reported from then on; on SQLite and in memory also for what is stored."
+    ),
   HttpApiEndpoint.delete("deleteHistoryRetention", "/products/:product_key/history-retention", {
     params: PathParams.productKey,
     success: Retention,
