@@ -5,6 +5,7 @@
  */
 import { Array, Clock, Context, Effect, Layer, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
+import type { DeviceSession } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { DeviceId } from "../device/Device.ts"
 import * as Batcher from "../kernel/Batcher.ts"
@@ -14,7 +15,7 @@ import type { AssignedTask } from "./Job.ts"
 import { JobStore, type TaskChoice } from "./JobStore.ts"
 
 export class JobDelivery extends Context.Service<JobDelivery, {
-  /** Tells the device within a second of what it has not been told of, if it is connected to this node. */
+  /** Tells the device within a second of what it has not heard of on its connection, if it is connected to this node. */
   readonly tell: (deviceId: DeviceId) => void
 }>()("@device-cloud/core/job/JobDelivery") {
   static readonly layer: Layer.Layer<JobDelivery, never, JobStore | DeviceSessions | NodeBus> = Layer.effect(
@@ -53,11 +54,13 @@ const make = Effect.gen(function*() {
   const sessions = yield* DeviceSessions
   const dueElsewhere = yield* JobDue
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  /** Devices that are here: those that have just come, and those that something is due for. */
+  /** Devices that are here: those that have come, or may hear of more that waits, and those that something is due for. */
   let arrived = new Set<DeviceId>()
   let due = new Set<DeviceId>()
   /** Devices that are being told. */
   const telling = new Set<DeviceId>()
+  /** The jobs that a device has heard of on its connection, while others wait that it may have heard of before. */
+  const heard = new WeakMap<DeviceSession, Set<number>>()
 
   const told = yield* Batcher.make<ReadonlyArray<AssignedTask>, void, StoreError>({
     capacity: 8192,
@@ -84,11 +87,18 @@ const make = Effect.gen(function*() {
       // A task may have ended while it waited for the device.
       tasks = yield* untilStored(store.ofDevices([deviceId], choice, perDevice))
     }
+    const known = heard.get(session) ?? new Set()
+    if (choice === "waiting") {
+      if (tasks.length === perDevice) heard.set(session, known)
+      else heard.delete(session)
+    }
     for (const task of tasks) {
+      if (task.state === "sent" && known.has(task.jobId)) continue
       for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
       // The device has left, or has come back, while its tasks waited for it.
       if (sessions.session(deviceId) !== session) return
       yield* sessions.deliver(deviceId, { method: jobNotifyMethod, params: { task: taskData(task) } })
+      known.add(task.jobId)
     }
     yield* untilStored(told.submit(tasks))
   })
@@ -157,7 +167,8 @@ const make = Effect.gen(function*() {
 
   return JobDelivery.of({
     tell: (deviceId) => {
-      if (sessions.session(deviceId) !== undefined) due.add(deviceId)
+      const session = sessions.session(deviceId)
+      if (session !== undefined) (heard.has(session) ? arrived : due).add(deviceId)
     }
   })
 })
