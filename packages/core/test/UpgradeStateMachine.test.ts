@@ -147,6 +147,30 @@ it.effect.prop(
     })
 )
 
+it("a device is told when it is confirmed; a second confirmation does not cut the wait for its next attempt short", () => {
+  const task = {
+    status: "pending",
+    version: "2.0.0",
+    timeout: 0,
+    needAppConfirm: true,
+    isAppConfirmed: false,
+    upgradePolicy: "push",
+    retryCount: 1,
+    retryInterval: 600
+  } as const
+  const confirmed = advance(start, task, { _tag: "Confirmed", at: 5 })
+  assert.deepInclude(confirmed, { isConfirmed: true, dueAt: 5 })
+  const waiting = advance(confirmed, task, { _tag: "Progressed", at: 10, step: -1, description: "flash" })
+  assert.deepInclude(waiting, { status: "pending", dueAt: 600_010 })
+  assert.strictEqual(advance(waiting, task, { _tag: "Confirmed", at: 20 }), waiting)
+  // Whoever asks is not told.
+  assert.isNull(advance(start, { ...task, upgradePolicy: "pull" }, { _tag: "Confirmed", at: 5 }).dueAt)
+  // The task has told it already.
+  const released = { ...task, isAppConfirmed: true }
+  const again = advance(start, released, { _tag: "Progressed", at: 10, step: -1, description: "flash" })
+  assert.deepInclude(advance(again, released, { _tag: "Confirmed", at: 20 }), { isConfirmed: true, dueAt: 600_010 })
+})
+
 const count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))
 const Counts = Schema.Struct({ pending: count, upgrading: count, succeeded: count, failed: count, cancelled: count })
 

@@ -341,10 +341,11 @@ const make = Effect.gen(function*() {
         if (task === undefined || task.isAppConfirmed) return false
         tasks.set(taskId, { ...task, isAppConfirmed: true, updatedAt: firstDue })
         if (task.upgradePolicy === "push") {
-          ota.recordsOfTask(taskId).filter(({ isHeld, status }) => status === "pending" && !isHeld)
-            .forEach((record, place) =>
-              ota.keep({ ...record, dueAt: dueAt(task, firstDue, place), revision: record.revision + 1 })
-            )
+          ota.recordsOfTask(taskId).filter(({ isConfirmed, isHeld, status }) =>
+            status === "pending" && !isHeld && !isConfirmed
+          ).forEach((record, place) =>
+            ota.keep({ ...record, dueAt: dueAt(task, firstDue, place), revision: record.revision + 1 })
+          )
         }
         return true
       }),

@@ -290,7 +290,7 @@ export const make: Effect.Effect<
           }
             FROM (
               SELECT device_id, row_number() OVER (ORDER BY ota_record.place) - 1 AS place FROM ota_record
-              WHERE task_id = ${taskId} AND status = ${recordNumber.pending} AND NOT is_held
+              WHERE task_id = ${taskId} AND status = ${recordNumber.pending} AND NOT is_held AND NOT is_confirmed
             ) AS pending
             WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = pending.device_id`
         }

@@ -184,7 +184,7 @@ export const make = (
     if (task.upgradePolicy !== "push") return true
     const pending = sql.all<RecordRow>(
       `SELECT * FROM ota_record
-        WHERE task_id = ? AND is_open = 1 AND status = 'pending' AND is_held = 0 ORDER BY place`,
+        WHERE task_id = ? AND is_open = 1 AND status = 'pending' AND is_held = 0 AND is_confirmed = 0 ORDER BY place`,
       [taskId]
     )
     for (const [place, record] of pending.map(recordFromRow).entries()) {

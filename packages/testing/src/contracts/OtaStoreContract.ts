@@ -678,30 +678,33 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("ends and confirms a task once", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
-        const { devices, firmware } = yield* prepare(3)
+        const { devices, firmware } = yield* prepare(4)
         const draft = newTask(firmware, { needAppConfirm: true })
         const { task: { projectId, taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
         assert.isNull((yield* recordOf(devices[0]!, taskId)).dueAt)
+        // It was confirmed by itself, has failed, and tries again later.
+        const waiting = changed(yield* recordOf(devices[3]!, taskId), "pending", epoch + 600_000)
+        yield* store.save([{ ...waiting, after: { ...waiting.after, isConfirmed: true } }])
         assert.isTrue(yield* store.confirmTask(taskId, epoch + 10))
         assert.isFalse(yield* store.confirmTask(taskId, epoch + 20))
         const due = yield* Effect.forEach(
           devices,
           (device) => Effect.map(recordOf(device, taskId), ({ dueAt }) => dueAt)
         )
-        assert.deepStrictEqual(due, rollout(taskId, epoch + 10, 3))
+        assert.deepStrictEqual(due, [...rollout(taskId, epoch + 10, 3), epoch + 600_000])
         yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "upgrading")])
         assert.isTrue(yield* store.endTask(taskId, "cancelled", ["pending"], epoch + 30))
         assert.isFalse(yield* store.endTask(taskId, "cancelled", ["pending"], epoch + 40))
         const { counts, status } = Option.getOrThrow(yield* store.task(projectId, taskId))
         assert.deepStrictEqual([status, counts], [
           "cancelled",
-          { pending: 0, upgrading: 1, succeeded: 0, failed: 0, cancelled: 2 }
+          { pending: 0, upgrading: 1, succeeded: 0, failed: 0, cancelled: 3 }
         ])
         // One that had begun finishes by itself; the task stays cancelled.
         yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "succeeded")])
         assert.deepInclude(Option.getOrThrow(yield* store.task(projectId, taskId)), {
           status: "cancelled",
-          counts: { pending: 0, upgrading: 0, succeeded: 1, failed: 0, cancelled: 2 }
+          counts: { pending: 0, upgrading: 0, succeeded: 1, failed: 0, cancelled: 3 }
         })
       }))
   })

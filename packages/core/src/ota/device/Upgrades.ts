@@ -42,8 +42,8 @@ export class Upgrades extends Context.Service<Upgrades, {
     deviceId: DeviceId
   ) => Effect.Effect<void, ChangeError>
   /**
-   * Lets one device have the firmware, and tells it if the policy of the task is
-   * `push`. Fails with `TaskState` if the task needs no confirmation, or if the
+   * Lets one device have the firmware, and tells it within a second if the policy of
+   * the task is `push`. Nothing happens if it is confirmed already. Fails with `TaskState` if the task needs no confirmation, or if the
    * task or the upgrade of the device has ended.
    */
   readonly confirmDevice: (
@@ -156,11 +156,7 @@ const make = Effect.gen(function*() {
       const reason = confirmationRefused(assignment.task) ??
         (isFinal(assignment.record.status) ? "it has ended for this device" : undefined)
       if (reason !== undefined) return yield* new TaskState({ taskId, reason })
-      const at = yield* Clock.currentTimeMillis
-      const [confirmed] = yield* steps.take([{ assignment, event: { _tag: "Confirmed", at } }])
-      if (confirmed === undefined || !isPushed(confirmed.task, confirmed.record)) return
-      if (isEarly(confirmed, at)) yield* steps.take([yield* postponed(confirmed, at)])
-      else yield* isHere(confirmed) ? push([confirmed]) : pushElsewhere([confirmed])
+      yield* steps.take([{ assignment, event: { _tag: "Confirmed", at: yield* Clock.currentTimeMillis } }])
     }
   )
 

@@ -30,7 +30,14 @@ export type UpgradeEvent =
 
 type Conduct = Pick<
   OtaTask,
-  "status" | "version" | "timeout" | "needAppConfirm" | "isAppConfirmed" | "retryCount" | "retryInterval"
+  | "status"
+  | "version"
+  | "timeout"
+  | "upgradePolicy"
+  | "needAppConfirm"
+  | "isAppConfirmed"
+  | "retryCount"
+  | "retryInterval"
 >
 
 /** Whether a device in this status has nothing left to do. */
@@ -116,8 +123,11 @@ export const advance = (record: UpgradeRecord, task: Conduct, event: UpgradeEven
         : fail(record, task, at, timedOut)
     case "Postponed":
       return record.status === "pending" ? change(record, at, { dueAt: event.until }) : record
-    case "Confirmed":
-      return record.isConfirmed ? record : change(record, at, { isConfirmed: true })
+    case "Confirmed": {
+      if (record.isConfirmed) return record
+      const confirmed = change(record, at, { isConfirmed: true })
+      return isPushed(task, confirmed) && !isPushed(task, record) ? { ...confirmed, dueAt: at } : confirmed
+    }
     case "Cancelled":
       return event.whole && record.status === "upgrading"
         ? record
