@@ -114,13 +114,14 @@ const make = ({ reads, sql }: Clients) => {
         AND EXISTS (SELECT FROM job_task WHERE job_task.job_id = job.job_id AND ${open})
       RETURNING 1`
     if (row === undefined) return false
-    yield* sql`
-      WITH ended AS (
-        SELECT device_id FROM job_task WHERE job_id = ${jobId} AND ${open} ORDER BY device_id FOR UPDATE
-      )
-      UPDATE job_task SET state = 'cancelled', is_untold = state <> 'queued', updated_at = ${instant(at)},
+    // Locked first, in their order. In one statement they would be joined to themselves, each to all of them
+    // if the statistics of the table do not know this job yet.
+    yield* sql`SELECT count(*) FROM (
+      SELECT FROM job_task WHERE job_id = ${jobId} AND ${open} ORDER BY device_id FOR UPDATE
+    ) AS locked`
+    yield* sql`UPDATE job_task SET state = 'cancelled', is_untold = state <> 'queued', updated_at = ${instant(at)},
         due_at = CASE WHEN state <> 'queued' THEN ${instant(at)}::timestamptz END
-      FROM ended WHERE job_task.job_id = ${jobId} AND job_task.device_id = ended.device_id AND ${open}`
+      WHERE job_id = ${jobId} AND ${open}`
     return true
   }, sql.withTransaction)
 

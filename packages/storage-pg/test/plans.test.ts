@@ -1,10 +1,10 @@
-import { CommandStore, DeviceId, HistoryStore, PresenceStore } from "@device-cloud/core"
+import { CommandStore, DeviceId, HistoryStore, JobStore, PresenceStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice, newCommand } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Clock, Context, Effect, Layer, Redacted } from "effect"
+import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import { newDatabase } from "../../../vitest.storages.ts"
 import { dayOf, millisOfDay } from "../src/HistoryEntries.ts"
 
@@ -91,6 +91,30 @@ it.live("a slice of a dead node's devices is read without reading the devices be
     )
     const [row] = yield* eventually(tuples, { until: ([row]) => row!.read >= 10 })
     assert.isBelow(row!.read, 1000)
+  }).pipe(Effect.scoped))
+
+it.live("a job that the statistics of its table do not know ends, however many devices it has", () =>
+  Effect.gen(function*() {
+    const url = yield* newDatabase
+    yield* Effect.gen(function*() {
+      const sql = yield* PgClient.PgClient
+      const { device: { productKey, projectId } } = yield* insertDevice
+      // For each device beside each other, this takes longer than a test may.
+      yield* sql`INSERT INTO device
+          (device_id, project_id, product_key, device_name, device_secret, nickname, batch_id, created_at, updated_at)
+        SELECT 'many' || i, ${projectId}, ${productKey}, 'many' || i, '', '', 0, now(), now()
+        FROM generate_series(2, 30000) AS i`
+      const jobs = yield* JobStore
+      const created = yield* jobs.create(
+        { projectId, productKey, name: "job", description: "", document: {}, timeout: 0, createdAt: at },
+        { _tag: "Product", productKey },
+        5
+      )
+      assert(created._tag === "Created")
+      assert.isTrue(yield* jobs.cancel(created.job.jobId, at))
+      const { counts } = Option.getOrThrow(yield* jobs.get(projectId, created.job.jobId))
+      assert.deepInclude(counts, { queued: 0, cancelled: 30_000 })
+    }).pipe(Effect.provide(Layer.merge(storage(url), PgClient.layer({ url }))), Effect.scoped)
   }).pipe(Effect.scoped))
 
 it.live("devices that have values are found by indexes, in the parts of the days of the range", () =>
