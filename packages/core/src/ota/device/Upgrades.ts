@@ -43,8 +43,9 @@ export class Upgrades extends Context.Service<Upgrades, {
   ) => Effect.Effect<void, ChangeError>
   /**
    * Lets one device have the firmware, and tells it within a second if the policy of
-   * the task is `push`. Nothing happens if it is confirmed already. Fails with `TaskState` if the task needs no confirmation, or if the
-   * task or the upgrade of the device has ended.
+   * the task is `push`. Nothing happens if it is confirmed already. Fails with
+   * `TaskState` if the task needs no confirmation, or if the task or the upgrade of
+   * the device has ended.
    */
   readonly confirmDevice: (
     projectId: ProjectId,
