@@ -1,7 +1,7 @@
 /**
  * Light or dark.
  */
-import { signal } from "@preact/signals"
+import { computed, signal } from "@preact/signals"
 
 export const themes = ["system", "light", "dark"] as const
 export type Theme = (typeof themes)[number]
@@ -9,6 +9,15 @@ export type Theme = (typeof themes)[number]
 const stored = "device-cloud-theme"
 
 export const theme = signal<Theme>("system")
+
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)")
+const isSystemDark = signal(systemIsDark.matches)
+systemIsDark.addEventListener("change", ({ matches }) => {
+  isSystemDark.value = matches
+})
+
+/** Whether the page is dark now. */
+export const isDark = computed(() => theme.value === "system" ? isSystemDark.value : theme.value === "dark")
 
 /** Changes the theme, also for the next visit. */
 export const chooseTheme = (chosen: Theme): void => {

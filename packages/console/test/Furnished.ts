@@ -131,6 +131,8 @@ const make = Effect.gen(function*() {
     ofProductsKey: yield* keyOf("products", { products: [certified["product_info"].product_key, key] }),
     ofProductsAloneKey: yield* keyOf("products alone", { actions: ["products:read"] }),
     withoutEventsKey: yield* keyOf("no events", { actions: ["devices:read", "thingModels:read"] }),
+    /** Somebody else, who calls the API. */
+    call: (method: string, path: string, body?: object) => Effect.runPromise(call(method, path, body)),
     post,
     report: (temperature: number) => post({ Temperature: temperature }),
     secret: device["device_secret"] as string,

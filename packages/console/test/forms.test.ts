@@ -602,27 +602,24 @@ inBrowser((inWindow) => {
     }
   )
 
-  inWindow("a device that somebody else has deleted is not selected any more", async ({ page, product, site }) => {
-    const call = async (method: string, path: string, body?: object) => {
-      const response = await fetch(`${site}/openapi/v1${path}`, {
-        method,
-        headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
-        ...body === undefined ? {} : { body: JSON.stringify(body) }
+  inWindow(
+    "a device that somebody else has deleted is not selected any more",
+    async ({ call, page, product, site }) => {
+      const { device_id } = await call("POST", `/products/${product.split("/").at(-1)}/things`, {
+        device_name: "gone01"
       })
-      return (await response.json() as { readonly data: { readonly device_id: string } }).data
+      await signIn(page, site)
+      await visit(page, site, "/console/devices")
+      await page.getByRole("checkbox", { name: /gone01/ }).check()
+      await page.getByRole("checkbox", { name: /thermostat01/ }).check()
+      await page.getByText("2 selected").waitFor()
+      await call("DELETE", `/things/${device_id}`)
+      await page.getByRole("button", { name: "Show them" }).click()
+      await page.getByText("1 selected").waitFor()
+      await page.getByRole("toolbar").getByRole("button", { name: "Enable" }).click()
+      await page.getByRole("toolbar").waitFor({ state: "detached" })
     }
-    const { device_id } = await call("POST", `/products/${product.split("/").at(-1)}/things`, { device_name: "gone01" })
-    await signIn(page, site)
-    await visit(page, site, "/console/devices")
-    await page.getByRole("checkbox", { name: /gone01/ }).check()
-    await page.getByRole("checkbox", { name: /thermostat01/ }).check()
-    await page.getByText("2 selected").waitFor()
-    await call("DELETE", `/things/${device_id}`)
-    await page.getByRole("button", { name: "Show them" }).click()
-    await page.getByText("1 selected").waitFor()
-    await page.getByRole("toolbar").getByRole("button", { name: "Enable" }).click()
-    await page.getByRole("toolbar").waitFor({ state: "detached" })
-  })
+  )
 
   inWindow("who cancels while a firmware is created gets none", async ({ page, site }) => {
     await signIn(page, site)

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs"
 import type { Page, Response } from "playwright-core"
 import { share } from "../../../vitest.storages.ts"
 import { signIn } from "./ConsolePage.ts"
-import { inBrowser, twoFrames, visit } from "./Windows.ts"
+import { follow, inBrowser, twoFrames, visit } from "./Windows.ts"
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
@@ -180,16 +180,13 @@ inBrowser((inWindow) => {
 
   inWindow(
     "who deletes a device goes on with the list, also if the page knows before the answer that it is gone",
-    async ({ page, product, site }) => {
-      const created = await fetch(`${site}/openapi/v1/products/${product.split("/").at(-1)}/things`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
-        body: JSON.stringify({ device_name: `leaving${Date.now()}` })
+    async ({ call, page, product, site }) => {
+      const { device_id } = await call("POST", `/products/${product.split("/").at(-1)}/things`, {
+        device_name: `leaving${Date.now()}`
       })
-      const { data } = await created.json() as { readonly data: { readonly device_id: string } }
       await signIn(page, site)
       const opened = streamed(page)
-      await visit(page, site, `/console/devices/${data.device_id}`)
+      await visit(page, site, `/console/devices/${device_id}`)
       assert.strictEqual((await opened).status(), 200)
       const gone = page.getByText("This device was deleted")
       await page.route(/\/v1\/things\/\w+$/, async (route) => {
@@ -340,6 +337,34 @@ inBrowser((inWindow) => {
     },
     { timezoneId: "America/Santiago" }
   )
+
+  inWindow("a plot is drawn in the colours of a theme as soon as it is chosen", async ({ page, site }) => {
+    await page.addInitScript(`{
+      const { fillText } = CanvasRenderingContext2D.prototype
+      CanvasRenderingContext2D.prototype.fillText = function (...drawn) {
+        window.ink = this.fillStyle
+        return fillText.apply(this, drawn)
+      }
+    }`)
+    await signIn(page, site)
+    await page.locator(".plot canvas").first().waitFor()
+    await twoFrames(page)
+    // The clock goes on for less time than lies between two reads.
+    await page.clock.install()
+    const ink = async () => {
+      await page.clock.runFor(500)
+      return page.evaluate("window.ink")
+    }
+    const inks = [await ink()]
+    for (const theme of ["dark", "light", "system"]) {
+      await page.getByLabel("Appearance").selectOption(theme)
+      inks.push(await ink())
+    }
+    await page.emulateMedia({ colorScheme: "dark" })
+    inks.push(await ink())
+    const [onLight, onDark] = ["#4d5f60", "#a6b5b6"]
+    assert.deepStrictEqual(inks, [onLight, onDark, onLight, onLight, onDark])
+  })
 
   inWindow("a value near zero is not shown as zero", async ({ device, page, post, site }) => {
     await post({ Temperature: 1.5e-7 })

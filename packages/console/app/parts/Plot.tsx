@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks"
 import uPlot from "uplot"
 import "uplot/dist/uPlot.min.css"
 import { formatFigure, language, texts, useTexts } from "../text/text.ts"
+import { isDark } from "../theme.ts"
 import { namesOf } from "./timeAxis.ts"
 
 /**
@@ -103,7 +104,7 @@ export const Plot = (
       made.destroy()
       plot.current = undefined
     }
-  }, [shape, height, document.documentElement.dataset["theme"], language.value])
+  }, [shape, height, isDark.value, language.value])
 
   useEffect(() => plot.current?.setData(data()), [times, lines, marks, span?.[0], span?.[1]])
 
