@@ -366,6 +366,21 @@ inBrowser((inWindow) => {
     assert.deepStrictEqual(inks, [onLight, onDark, onLight, onLight, onDark])
   })
 
+  inWindow("a list that cannot be read shows no rows of another filter", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/devices")
+    const rows = page.locator("tbody tr")
+    await rows.first().waitFor()
+    await page.route(/\/v1\/things\?.*status=online/, (route) => route.abort())
+    await page.getByLabel("Status").selectOption("online")
+    await page.getByRole("alert").getByText("The server cannot be reached").waitFor()
+    assert.strictEqual(await rows.count(), 0)
+    // What fails when it is read again stays in view.
+    await page.unrouteAll()
+    await page.getByRole("button", { name: "Try again" }).click()
+    await rows.first().waitFor()
+  })
+
   inWindow("a value near zero is not shown as zero", async ({ device, page, post, site }) => {
     await post({ Temperature: 1.5e-7 })
     await signIn(page, site)

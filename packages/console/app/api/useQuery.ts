@@ -60,7 +60,8 @@ export const useQuery = <A>(
       } catch (error) {
         if (abort.signal.aborted) return
         noticeEnd(error)
-        setState(({ data }) => ({ data, error: asApiError(error), isLoading: false }))
+        // What was read of other inputs does not stand for these.
+        setState(({ data }) => ({ data: isAgain ? data : undefined, error: asApiError(error), isLoading: false }))
       }
     }
     void load().finally(() => {
