@@ -79,23 +79,23 @@ const SignedIn = () => {
       <Router onLoadStart={() => setBusy(true)} onLoadEnd={() => setBusy(false)}>
         <Route path="/console" component={Home} />
         <Route path="/console/products" component={Products} />
-        <Route path="/console/products/:productKey/:tab?" component={Product} />
+        <One of="productKey" path="/console/products/:productKey/:tab?" component={Product} />
         <Route path="/console/devices" component={Devices} />
         <Route path="/console/devices/connect" component={Connect} />
-        <Route path="/console/devices/:deviceId/:tab?" component={Device} />
+        <One of="deviceId" path="/console/devices/:deviceId/:tab?" component={Device} />
         <Route path="/console/firmware" component={Firmware} />
-        <Route path="/console/firmware/:firmwareId" component={FirmwareVersion} />
-        <Route path="/console/firmware/:firmwareId/campaigns/:taskId" component={Campaign} />
+        <One of="firmwareId" path="/console/firmware/:firmwareId" component={FirmwareVersion} />
+        <One of="taskId" path="/console/firmware/:firmwareId/campaigns/:taskId" component={Campaign} />
         <Route path="/console/jobs" component={Jobs} />
-        <Route path="/console/jobs/:jobId" component={Job} />
+        <One of="jobId" path="/console/jobs/:jobId" component={Job} />
         <Route path="/console/scenes" component={Scenes} />
-        <Route path="/console/scenes/:sceneId/:tab?" component={Scene} />
+        <One of="sceneId" path="/console/scenes/:sceneId/:tab?" component={Scene} />
         <Route path="/console/gateways" component={Gateways} />
         <Route path="/console/mesh" component={MeshNetworks} />
-        <Route path="/console/mesh/:networkKey" component={MeshNetwork} />
+        <One of="networkKey" path="/console/mesh/:networkKey" component={MeshNetwork} />
         <Route path="/console/events" component={Events} />
         <Route path="/console/subscriptions" component={Subscriptions} />
-        <Route path="/console/subscriptions/:subscriptionId" component={Subscription} />
+        <One of="subscriptionId" path="/console/subscriptions/:subscriptionId" component={Subscription} />
         <Route path="/console/keys" component={AccessKeys} />
         <Route path="/console/projects" component={Projects} />
         <Route path="/console/audit" component={AuditLog} />
@@ -104,6 +104,16 @@ const SignedIn = () => {
     </Frame>
   )
 }
+
+/** The page of what its address names: with another one it begins anew. */
+const One = (
+  { component: Page, of, params }: {
+    readonly path: string
+    readonly of: string
+    readonly component: ComponentType
+    readonly params?: Readonly<Record<string, string>>
+  }
+) => <Page key={params?.[of]} />
 
 /** The overview, or the first page that the access key may read. */
 const Home = () => {

@@ -381,6 +381,23 @@ inBrowser((inWindow) => {
     await rows.first().waitFor()
   })
 
+  inWindow(
+    "a page that follows another of its kind shows nothing of it while it is read",
+    async ({ codec, page, product, site }) => {
+      await signIn(page, site)
+      const lock = codec.replace("/codec", "")
+      await visit(page, site, product)
+      await page.getByRole("heading", { name: "Thermostat", level: 1 }).waitFor()
+      await page.route(/\/v1\/products\/\w+$/, () => undefined)
+      const asked = page.waitForRequest(/\/v1\/products\/\w+$/)
+      await page.evaluate(follow(lock))
+      await asked
+      await twoFrames(page)
+      assert.strictEqual(await page.getByRole("heading", { level: 1 }).innerText(), lock.split("/").at(-1))
+      assert.strictEqual(await page.getByRole("button", { name: /^Delete/ }).count(), 0)
+    }
+  )
+
   inWindow("a value near zero is not shown as zero", async ({ device, page, post, site }) => {
     await post({ Temperature: 1.5e-7 })
     await signIn(page, site)

@@ -43,13 +43,8 @@ type TabId = keyof typeof tabs
 const noSuchDevice = 40402
 
 const Device = () => {
-  const { params } = useRoute()
-  const deviceId = params["deviceId"] ?? ""
-  return <DevicePage key={deviceId} deviceId={deviceId} tab={params["tab"] ?? ""} />
-}
-
-const DevicePage = ({ deviceId, tab }: { readonly deviceId: string; readonly tab: string }) => {
   const { device, shell } = useTexts()
+  const { params: { deviceId = "", tab = "" } } = useRoute()
   const [isDeleted, setDeleted] = useState(false)
   const query = useQuery(async (signal) => {
     const { device_info } = await api.devices.getDevice({ params: { device_id: deviceId }, signal })

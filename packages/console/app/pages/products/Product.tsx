@@ -53,10 +53,10 @@ const Product = () => {
                 </div>
               </div>
             )}
-            {tab === "model" && <ModelEditor key={productKey} productKey={productKey} />}
-            {tab === "versions" && <Versions key={productKey} productKey={productKey} />}
-            {tab === "codec" && <Codec key={productKey} productKey={productKey} />}
-            {tab === "configuration" && <Configuration key={productKey} productKey={productKey} />}
+            {tab === "model" && <ModelEditor productKey={productKey} />}
+            {tab === "versions" && <Versions productKey={productKey} />}
+            {tab === "codec" && <Codec productKey={productKey} />}
+            {tab === "configuration" && <Configuration productKey={productKey} />}
           </>
         )}
       </Shown>

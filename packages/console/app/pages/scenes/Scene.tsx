@@ -25,7 +25,7 @@ const tabs = ["edit", "dry", "executions", "picture"] as const
 const Scene = () => {
   const { params } = useRoute()
   const id = params["sceneId"]!
-  return id === "new" ? <NewScene /> : <StoredScenePage key={id} id={id} tab={params["tab"]} />
+  return id === "new" ? <NewScene /> : <StoredScenePage id={id} tab={params["tab"]} />
 }
 
 const NewScene = () => {
