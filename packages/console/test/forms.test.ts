@@ -718,4 +718,22 @@ inBrowser((inWindow) => {
     await create.click()
     await page.getByText("Saved").waitFor()
   })
+
+  inWindow(
+    "what is deleted by its name is typed as one sees it, whatever its white space",
+    async ({ call, page, site }) => {
+      const project = await call("POST", "/projects", { name: " Two  spaces\nand lines " })
+      await signIn(page, site)
+      await visit(page, site, "/console/projects")
+      const row = page.getByRole("row").filter({ hasText: project["id"] })
+      await row.getByRole("button", { name: /^Delete/ }).click()
+      const dialog = page.getByRole("dialog")
+      const remove = dialog.getByRole("button", { name: /^Delete/ })
+      await dialog.getByRole("textbox").fill("Two spaces")
+      assert.strictEqual(await remove.getAttribute("aria-disabled"), "true")
+      await dialog.getByRole("textbox").fill("Two spaces and lines")
+      await remove.click()
+      await row.waitFor({ state: "detached" })
+    }
+  )
 })

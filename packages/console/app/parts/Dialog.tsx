@@ -100,7 +100,7 @@ const Ask = ({ asked, onClose }: { readonly asked: Question; readonly onClose: (
       <Form
         submit={action}
         danger={danger}
-        disabled={expected !== undefined && typed !== expected}
+        disabled={expected !== undefined && asShown(typed) !== asShown(expected)}
         onCancel={onClose}
         onSubmit={async () => {
           await run()
@@ -113,3 +113,6 @@ const Ask = ({ asked, onClose }: { readonly asked: Question; readonly onClose: (
     </Dialog>
   )
 }
+
+/** A text as one sees it: of white space a page shows one space, and none at the ends. */
+const asShown = (text: string): string => text.trim().replace(/\s+/g, " ")
