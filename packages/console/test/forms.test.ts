@@ -736,4 +736,24 @@ inBrowser((inWindow) => {
       await row.waitFor({ state: "detached" })
     }
   )
+
+  inWindow("a quota that somebody else changes meanwhile stays as they want it", async ({ call, page, site }) => {
+    const { id } = await call("POST", "/projects", { name: "Quotas" })
+    await signIn(page, site)
+    await visit(page, site, `/console/projects?project=${id}`)
+    await page.getByRole("button", { name: "Change quotas" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Scenes").fill("7")
+    await call("PUT", `/projects/${id}/quotas`, { products: 3 })
+    // As when somebody has signed in in another window: the page is read again.
+    await page.evaluate("new BroadcastChannel('device-cloud-session').postMessage('changed')")
+    await page.getByRole("table", { name: "Quotas" }).getByRole("row", { name: /^Products/ }).getByText("3", {
+      exact: true
+    })
+      .waitFor()
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "detached" })
+    const { limits } = await call("GET", `/projects/${id}/quotas`)
+    assert.deepStrictEqual([limits.products, limits.scenes], [3, 7])
+  })
 })

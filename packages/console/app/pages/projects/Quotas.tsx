@@ -106,15 +106,10 @@ const ChangeQuotas = (
   }
 ) => {
   const { common, projects } = useTexts()
-  const [values, setValues] = useState(
-    Object.fromEntries(namesOf(quotas).map((name) => [name, String(quotas.limits[name])]))
-  )
+  // Somebody else may change quotas meanwhile: what one has not touched is theirs.
+  const [changed, setChanged] = useState<Readonly<Partial<Record<Name, string>>>>({})
   const changes = () =>
-    Object.fromEntries(
-      namesOf(quotas)
-        .filter((name) => values[name] !== String(quotas.limits[name]))
-        .map((name) => [name, values[name] === "" ? null : Number(values[name])])
-    )
+    Object.fromEntries(Object.entries(changed).map(([name, value]) => [name, value === "" ? null : Number(value)]))
   return (
     <Dialog title={projects.change} onClose={onClose}>
       <Form
@@ -135,8 +130,8 @@ const ChangeQuotas = (
             hint={projects.limitHint}
             type="number"
             min={0}
-            value={values[name]!}
-            onInput={(value) => setValues({ ...values, [name]: value })}
+            value={changed[name] ?? String(quotas.limits[name])}
+            onInput={(value) => setChanged({ ...changed, [name]: value })}
           />
         ))}
       </Form>
