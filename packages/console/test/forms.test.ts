@@ -756,4 +756,21 @@ inBrowser((inWindow) => {
     const { limits } = await call("GET", `/projects/${id}/quotas`)
     assert.deepStrictEqual([limits.products, limits.scenes], [3, 7])
   })
+
+  inWindow(
+    "a group whose name is changed keeps its query, also one that the form cannot show",
+    async ({ call, page, site }) => {
+      const query = { tags: { "site:floor": "2", note: " two\nlines " } }
+      const { group_id } = await call("POST", "/device-groups", { name: "Second floor", query })
+      await signIn(page, site)
+      await visit(page, site, `/console/devices?view=groups&group=${group_id}`)
+      await page.getByRole("button", { name: "Edit" }).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("Name (required)").fill("Upper floor")
+      await dialog.getByRole("button", { name: "Save" }).click()
+      await dialog.waitFor({ state: "detached" })
+      const { name, query: kept } = await call("GET", `/device-groups/${group_id}`)
+      assert.deepStrictEqual({ name, kept }, { name: "Upper floor", kept: query })
+    }
+  )
 })

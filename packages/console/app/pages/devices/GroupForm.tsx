@@ -26,9 +26,12 @@ export const GroupForm = (
   const [name, setName] = useState(group?.name ?? "")
   const [desc, setDesc] = useState(group?.desc ?? "")
   const [kind, setKind] = useState<"static" | "dynamic">(group?.type ?? "static")
-  const [query, setQuery] = useState(() => textsOf(group?.query ?? {}))
+  const [changed, setChanged] = useState<QueryTexts>()
+  const query = changed ?? textsOf(group?.query ?? {})
   const save = async () => {
-    const payload = { name, desc, ...kind === "dynamic" ? { query: queryOf(query) } : {} }
+    // The fields cannot show every query: one that nobody has changed stays as it is.
+    const isSent = kind === "dynamic" && (group === undefined || changed !== undefined)
+    const payload = { name, desc, ...isSent ? { query: queryOf(query) } : {} }
     await (group === undefined
       ? api.deviceGroups.createDeviceGroup({ payload })
       : api.deviceGroups.changeDeviceGroup({ params: { group_id: String(group.group_id) }, payload }))
@@ -54,7 +57,7 @@ export const GroupForm = (
           options={[["static", groups.kinds.static], ["dynamic", groups.kinds.dynamic]]}
           onChange={setKind}
         />
-        {kind === "dynamic" && <QueryFields query={query} onChange={(changes) => setQuery({ ...query, ...changes })} />}
+        {kind === "dynamic" && <QueryFields query={query} onChange={(changes) => setChanged({ ...query, ...changes })} />}
       </Form>
     </Dialog>
   )
