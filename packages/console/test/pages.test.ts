@@ -88,6 +88,68 @@ inBrowser((inWindow) => {
   }
 
   inWindow(
+    "the longest names fit a narrow window",
+    async ({ call, page, site }) => {
+      const long = `${Date.now()}`.padEnd(128, "W")
+      const title = "W".repeat(30)
+      const { product_info } = await call("POST", "/products", {
+        name: long,
+        node_type: "direct",
+        network_type: "wifi",
+        validate_type: "weak",
+        data_format: "json",
+        auth_type: "secret"
+      })
+      const products = `/products/${product_info.product_key}`
+      const flag = { id: "Flag", name: title, dataType: { type: "bool", specs: { 0: "off", 1: "on" } } }
+      await call("POST", `${products}/thing-model`, {
+        model_type: "metadata",
+        model_data: JSON.stringify({
+          properties: [
+            { id: "Level", name: title, accessMode: "rw", dataType: { type: "int" } },
+            { id: "State", name: title, accessMode: "rw", dataType: { type: "struct", specs: [flag] } }
+          ],
+          events: [],
+          services: []
+        })
+      })
+      const { device_id } = await call("POST", `${products}/things`, { device_name: "narrow01", nickname: long })
+      const { group_id } = await call("POST", "/device-groups", { name: long, desc: long })
+      const { id: project } = await call("POST", "/projects", { name: long })
+      const { id: scene } = await call("POST", "/rule-engine/scenes", {
+        name: long,
+        status: "disable",
+        triggers: [{ URI: "trigger/cron", params: { cron: "0 0 7 * * *" } }],
+        actions: [{ URI: "action/device/property", params: { device_id, items: { Level: 1 } } }]
+      })
+      const places: Readonly<Record<string, RegExp | undefined>> = {
+        [products]: /^Delete/,
+        [`/devices/${device_id}/data`]: undefined,
+        [`/devices/${device_id}/control`]: undefined,
+        [`/devices/${device_id}/shadow`]: /^Edit/,
+        [`/devices?view=groups&group=${group_id}`]: /^Delete/,
+        [`/projects?project=${project}`]: undefined,
+        [`/scenes/${scene}`]: /^Delete/
+      }
+      const isWide = (element: string) =>
+        page.evaluate<boolean>(`{ const element = ${element}; element.scrollWidth > element.clientWidth }`)
+      await signIn(page, site)
+      await page.setViewportSize({ width: 320, height: 640 })
+      const wide: Array<string> = []
+      for (const [place, button] of Object.entries(places)) {
+        await visit(page, site, `/console${place}`)
+        if (await isWide("document.documentElement")) wide.push(place)
+        if (button === undefined) continue
+        await page.locator("main").getByRole("button", { name: button }).first().click()
+        await page.locator("dialog form").waitFor()
+        if (await isWide("document.querySelector('dialog')")) wide.push(`${place}, dialog`)
+        await page.keyboard.press("Escape")
+      }
+      assert.deepStrictEqual(wide, [])
+    }
+  )
+
+  inWindow(
     "a viewer sees no secrets, and no buttons that would be refused",
     async ({ device, page, pages, scene, secret, site, viewerKey }) => {
       const refused = refusals(page)
