@@ -439,6 +439,18 @@ inBrowser((inWindow) => {
     assert.strictEqual(saving.count(), 1)
   })
 
+  inWindow("an upload that is cut off goes on no more", async ({ page, site }) => {
+    await signIn(page, site)
+    const { dialog } = await describeFirmware(page, site, "3.1.0", "cut off")
+    await page.route(/\/v1\/oss\/ota\//, (route) => route.abort("connectionreset"))
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await dialog.getByText("The server cannot be reached").waitFor()
+    assert.strictEqual(await dialog.getByText(/^Uploading/).count(), 0)
+    await page.unrouteAll()
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await page.waitForURL(/\/firmware\/\d+$/)
+  })
+
   inWindow("who closes the dialog breaks off the upload, and gets no firmware", async ({ page, site }) => {
     await signIn(page, site)
     const { dialog } = await describeFirmware(page, site, "3.0.0", "too early")
@@ -761,16 +773,17 @@ inBrowser((inWindow) => {
     "a group whose name is changed keeps its query, also one that the form cannot show",
     async ({ call, page, site }) => {
       const query = { tags: { "site:floor": "2", note: " two\nlines " } }
-      const { group_id } = await call("POST", "/device-groups", { name: "Second floor", query })
+      const { group_id } = await call("POST", "/device-groups", { name: `Second floor ${Date.now()}`, query })
       await signIn(page, site)
       await visit(page, site, `/console/devices?view=groups&group=${group_id}`)
       await page.getByRole("button", { name: "Edit" }).click()
       const dialog = page.getByRole("dialog")
-      await dialog.getByLabel("Name (required)").fill("Upper floor")
+      const renamed = `Upper floor ${Date.now()}`
+      await dialog.getByLabel("Name (required)").fill(renamed)
       await dialog.getByRole("button", { name: "Save" }).click()
       await dialog.waitFor({ state: "detached" })
       const { name, query: kept } = await call("GET", `/device-groups/${group_id}`)
-      assert.deepStrictEqual({ name, kept }, { name: "Upper floor", kept: query })
+      assert.deepStrictEqual({ name, kept }, { name: renamed, kept: query })
     }
   )
 })

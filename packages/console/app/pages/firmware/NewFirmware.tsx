@@ -35,7 +35,7 @@ export const NewFirmware = (
     const before = uploaded.current
     if (before !== undefined && before.file === file && before.productKey === productKey) return before.stored
     setShare(0)
-    const stored = await uploadFirmware(productKey, file, setShare, closed.current.signal)
+    const stored = await uploadFirmware(productKey, file, setShare, closed.current.signal).finally(() => setShare(undefined))
     if (stored !== undefined) uploaded.current = { file, productKey, stored }
     return stored
   }
