@@ -244,14 +244,21 @@ inBrowser((inWindow) => {
       const dialog = page.getByRole("dialog")
       const address = /\/v1\/products$/
       for (
-        const [said, answer] of [
-          ["The server answered with status 502", { status: 502, json: { error: "Bad gateway" } }],
-          ["The response of the server was cut off", { contentType: "application/json", body: `{"code":0,"da` }]
+        const [name, said, answer] of [
+          ["Refused", "The server answered with status 502", { status: 502, json: { error: "Bad gateway" } }],
+          ["Cut off", "The response of the server cannot be read", {
+            contentType: "application/json",
+            body: `{"code":0,"da`
+          }],
+          ["Replaced", "The response of the server cannot be read", {
+            contentType: "text/html",
+            body: "<h1>Sign in</h1>"
+          }]
         ] as const
       ) {
         await visit(page, site, "/console/products")
         await page.getByRole("button", { name: "New product" }).click()
-        await dialog.getByLabel("Name (required)").fill(said)
+        await dialog.getByLabel("Name (required)").fill(name)
         await page.route(address, async (route) => {
           if (route.request().method() !== "POST") return route.fallback()
           await route.fetch()
@@ -263,7 +270,7 @@ inBrowser((inWindow) => {
         await dialog.getByRole("button", { name: "Create" }).click()
         await page.waitForURL(/\/model$/)
         await visit(page, site, "/console/products")
-        assert.strictEqual(await page.getByRole("link", { name: said }).count(), 1)
+        assert.strictEqual(await page.getByRole("link", { name }).count(), 1, name)
       }
     }
   )

@@ -443,6 +443,17 @@ inBrowser((inWindow) => {
     await rows.first().waitFor()
   })
 
+  inWindow("a page that something else than the server answers says that it cannot be read", async ({ page, site }) => {
+    await signIn(page, site)
+    const proxied = /\/v1\/products\?/
+    await page.route(proxied, (route) => route.fulfill({ contentType: "text/html", body: "<h1>Sign in</h1>" }))
+    await visit(page, site, "/console/products")
+    await page.getByRole("alert").getByText("The response of the server cannot be read").waitFor()
+    await page.unroute(proxied)
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.getByRole("link", { name: "Thermostat" }).waitFor()
+  })
+
   inWindow(
     "a page that follows another of its kind shows nothing of it while it is read",
     async ({ codec, page, product, site }) => {

@@ -45,15 +45,18 @@ const call = async (route: string, { headers, params = {}, payload, query = {}, 
   return method === "POST" && isJsonSent ? await once(`${address} ${body}`, send) : await send()
 }
 
-/** Fails with `ApiError` when the response ends before it is whole: the request has been carried out. */
-const dataOf = async (response: Response, signal: AbortSignal | undefined): Promise<unknown> => {
-  const isJson = response.headers.get("content-type")?.includes("json") === true
+/**
+ * What a response of the API has. One that ends before it is whole, or that something in
+ * between has made, is none: whether the request has been carried out is not known.
+ */
+export const dataOf = async (response: Response, signal?: AbortSignal): Promise<unknown> => {
   try {
-    return isJson ? (await response.json() as { readonly data?: unknown }).data : await response.text()
+    const body = await response.json() as { readonly code?: unknown; readonly data?: unknown } | null
+    if (body?.code === 0) return body.data
   } catch (error) {
     if (signal?.aborted === true) throw error
-    throw new ApiError(0, "The response of the server was cut off")
   }
+  throw new ApiError(0, "The response of the server cannot be read")
 }
 
 /** Where the text that an operation responds can be downloaded by a link. */

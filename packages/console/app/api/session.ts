@@ -3,7 +3,7 @@
  */
 import { computed, signal } from "@preact/signals"
 import { ApiError } from "./ApiError.ts"
-import { request } from "./client.ts"
+import { dataOf, request } from "./client.ts"
 
 const address = "/openapi/v1/browser-sessions"
 const current = `${address}/current`
@@ -77,7 +77,9 @@ export const followWindows = (onSignedIn: () => void): () => void => {
   return () => windows.removeEventListener("message", follow)
 }
 
-const readSession = async () => dataOf(await request(current))
+const sessionOf = async (response: Response) => await dataOf(response) as Session
+
+const readSession = async () => sessionOf(await request(current))
 
 /** Asks the server who is signed in. */
 export const loadSession = async (): Promise<void> => {
@@ -96,7 +98,7 @@ export const signIn = async (accessKey: string): Promise<void> => {
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ access_key: accessKey })
   })
-  session.value = await dataOf(response)
+  session.value = await sessionOf(response)
   hasEnded.value = false
   tellWindows()
 }
@@ -118,6 +120,3 @@ export const signOut = async (): Promise<void> => {
 export const noticeEnd = (error: unknown): void => {
   if (error instanceof ApiError && error.isEnd && session.value) hasEnded.value = true
 }
-
-const dataOf = async (response: Response): Promise<Session> =>
-  (await response.json() as { readonly data: Session }).data
