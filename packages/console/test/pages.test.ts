@@ -400,6 +400,34 @@ inBrowser((inWindow) => {
     { timezoneId: "America/Santiago" }
   )
 
+  inWindow("a plot shows values that stand alone between many", async ({ device, page, post, site }) => {
+    const [from, to] = [Date.parse("2026-09-01T00:00Z"), Date.parse("2026-09-02T00:00Z")]
+    const minute = 60_000
+    await post({ Target: 1 })
+    await page.route(/\/history\/query$/, async (route) => {
+      const response = await route.fetch()
+      const body = await response.json()
+      const many = Array.from({ length: 200 }, (_, i) => [from + (600 + i) * minute, i] as const)
+      const results = [[from + minute, 120] as const, ...many, [to - minute, 60] as const]
+        .map(([time, value]) => ({ time, avg: value, min: value, max: value, last: value, count: 1 }))
+      body.data.series = [{ property_id: "Target", results }]
+      await route.fulfill({ response, json: body })
+    })
+    await page.addInitScript(`{
+      const { arc } = Path2D.prototype
+      window.heights = new Set()
+      Path2D.prototype.arc = function (...drawn) {
+        window.heights.add(Math.round(drawn[1]))
+        return arc.apply(this, drawn)
+      }
+    }`)
+    await signIn(page, site)
+    await page.goto(`${site}${device}/data?p=Target&from=${from}&to=${to}`)
+    await page.locator(".plot canvas").waitFor()
+    await twoFrames(page)
+    assert.strictEqual(await page.evaluate("window.heights.size"), 2)
+  })
+
   inWindow("a plot is drawn in the colours of a theme as soon as it is chosen", async ({ page, site }) => {
     await page.addInitScript(`{
       const { fillText } = CanvasRenderingContext2D.prototype

@@ -76,7 +76,11 @@ export const Plot = (
             stroke: color(`--plot-${index % 6 + 1}`),
             width: 2,
             spanGaps: false,
-            points: { show: (_, __, first, last) => last - first < 60, size: 5 },
+            points: {
+              show: (_, __, first, last) => last - first < 60,
+              filter: ({ data }, line, areAllShown) => areAllShown ? null : aloneIn(data[line]!),
+              size: 5
+            },
             value: (_, value) => value === null || value === undefined ? "–" : `${formatFigure(value)}${unit ? ` ${unit}` : ""}`,
             ...isStepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}
           }))
@@ -114,6 +118,15 @@ export const Plot = (
 /** The room of the names at an axis, pixels. There are none before the first values. */
 const widthOf = (names: ReadonlyArray<string> | null): number =>
   Math.max(64, ...(names ?? []).map((name) => 16 + 7 * name.length))
+
+/** Which values stand alone: a line leads neither to them nor on, so that they are points or are not seen. */
+const aloneIn = (values: uPlot.AlignedData[number]): Array<number> => {
+  const places = [...values.keys()].filter((place) => values[place] !== undefined)
+  const isInterrupted = (place: number | undefined) => place === undefined || values[place] === null
+  return places.filter((place, i) =>
+    !isInterrupted(place) && isInterrupted(places[i - 1]) && isInterrupted(places[i + 1])
+  )
+}
 
 /** A line in figures, for those who do not see it. */
 const wordsOf = ({ title, unit, values }: Line): string => {
