@@ -582,6 +582,18 @@ inBrowser((inWindow) => {
     await page.getByRole("dialog").getByLabel("Id of the group").waitFor()
   })
 
+  inWindow("a scene of very many is named by its id", async ({ page, scene, site }) => {
+    await many(page, /\/rule-engine\/scenes\?/)
+    await signIn(page, site)
+    await visit(page, site, "/console/scenes/new")
+    await page.getByLabel("Add an action").selectOption({ label: "Run another scene" })
+    await page.locator("section").filter({ has: page.getByLabel("Add an action") }).getByRole("button", { name: "Add" })
+      .click()
+    const id = scene.split("/").at(-1)!
+    await page.getByLabel("Id of the scene").fill(` ${id} `)
+    assert.strictEqual(await page.getByLabel("Id of the scene").inputValue(), id)
+  })
+
   inWindow("an access key is limited to products, operations and addresses", async ({ page, product, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/keys")

@@ -347,6 +347,25 @@ inBrowser((inWindow) => {
     assert.strictEqual(await page.getByRole("button", { name: "Hour" }).getAttribute("aria-pressed"), "true")
   })
 
+  inWindow("the picture of a scene has those of all pages that run it", async ({ page, scene, site }) => {
+    const id = scene.split("/").at(-1)
+    await page.route(/\/rule-engine\/scenes\?/, async (route) => {
+      const response = await route.fetch({ url: route.request().url().replace(/page=\d+/, "page=1") })
+      const body = await response.json()
+      const elsewhere = {
+        id: "elsewhere",
+        name: "Elsewhere",
+        actions: [{ URI: "action/rule", params: { scene_id: id } }]
+      }
+      const isSecond = /[?&]page=2/.test(route.request().url())
+      body.data = { ...body.data, pages: 2, results: isSecond ? [elsewhere] : body.data.results }
+      await route.fulfill({ response, json: body })
+    })
+    await signIn(page, site)
+    await visit(page, site, `${scene}/picture`)
+    await page.getByRole("link", { name: "Elsewhere" }).waitFor()
+  })
+
   inWindow("figures are as exact as what the device has said", async ({ device, page, post, site }) => {
     await post({ Target: 1234567 })
     await signIn(page, site)

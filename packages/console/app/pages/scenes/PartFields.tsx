@@ -223,20 +223,37 @@ const RangePart = ({ onChange, part: { URI, params }, path }: PartProps) => {
   return <>{field("start_timestamp", fields.from)}{field("end_timestamp", fields.until)}</>
 }
 
-const SceneTarget = ({ onChange, part: { URI, params }, path }: PartProps) => {
+/** As many as one can choose from in a list. */
+const shown = 100
+
+/** Chooses a scene; in a project with very many, one writes its id. */
+const SceneTarget = ({ onChange, part: { URI, params }, path: part }: PartProps) => {
   const { scenes: { fields } } = useTexts()
-  const scenes = useQuery((signal) => api.scenes.listScenes({ query: { page_size: 100 }, signal }), [])
+  const scenes = useQuery((signal) => api.scenes.listScenes({ query: { page_size: shown }, signal }), [])
   const chosen = textOf(params["scene_id"])
+  const path = `${part}.params.scene_id`
+  const choose = (scene_id: string) => onChange({ URI, params: { ...params, scene_id } })
+  if ((scenes.data?.total ?? 0) > shown) {
+    return (
+      <TextField
+        label={fields.sceneId}
+        hint={fields.sceneIdHint}
+        path={path}
+        value={chosen}
+        onInput={(typed) => choose(typed.trim())}
+      />
+    )
+  }
   return (
     <SelectField
       label={fields.scene_id}
-      path={`${path}.params.scene_id`}
+      path={path}
       value={chosen}
       options={withCurrent(chosen, [
         ["", fields.chooseScene],
         ...(scenes.data?.results ?? []).map(({ id, name }) => [id, name] as const)
       ])}
-      onChange={(scene_id) => onChange({ URI, params: { ...params, scene_id } })}
+      onChange={choose}
     />
   )
 }

@@ -82,6 +82,8 @@ export const scenes = {
     items: "Values",
     scene_id: "Scene",
     chooseScene: "Choose a scene",
+    sceneId: "Id of the scene",
+    sceneIdHint: "The end of the address of its page",
     URL: "Address",
     method: "Method",
     body: "Body",

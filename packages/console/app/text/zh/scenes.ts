@@ -79,6 +79,8 @@ export const scenes: Texts["scenes"] = {
     items: "值",
     scene_id: "场景",
     chooseScene: "选择场景",
+    sceneId: "场景 ID",
+    sceneIdHint: "场景页面地址的最后一段",
     URL: "网址",
     method: "方法",
     body: "正文",
