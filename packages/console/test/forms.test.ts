@@ -805,4 +805,22 @@ inBrowser((inWindow) => {
       assert.deepStrictEqual({ name, kept }, { name: renamed, kept: query })
     }
   )
+
+  inWindow(
+    "a subscription whose name is changed keeps its filter, also one that the form cannot show",
+    async ({ call, page, site }) => {
+      const filter = { types: ["property"], tags: { "site:floor": "2", note: " two\nlines " } }
+      const { subscription_id } = await call("POST", "/subscriptions", { name: `Floor ${Date.now()}`, filter })
+      await signIn(page, site)
+      await visit(page, site, `/console/subscriptions/${subscription_id}`)
+      await page.getByRole("button", { name: "Edit" }).click()
+      const dialog = page.getByRole("dialog")
+      const renamed = `Renamed floor ${Date.now()}`
+      await dialog.getByLabel("Name (required)").fill(renamed)
+      await dialog.getByRole("button", { name: "Save" }).click()
+      await dialog.waitFor({ state: "detached" })
+      const { name, filter: kept } = await call("GET", `/subscriptions/${subscription_id}`)
+      assert.deepStrictEqual({ name, kept }, { name: renamed, kept: filter })
+    }
+  )
 })

@@ -28,13 +28,15 @@ export const SubscriptionForm = (
   const [name, setName] = useState(subscription?.name ?? "")
   const [webhook, setWebhook] = useState(subscription?.webhook?.url ?? "")
   const [start, setStart] = useState<Start>({ kind: "now", time: "" })
-  const [filter, setFilter] = useState(() => textsOf(subscription?.filter ?? {}))
-  const change = (changes: Partial<FilterTexts>) => setFilter({ ...filter, ...changes })
+  const [changed, setChanged] = useState<FilterTexts>()
+  const filter = changed ?? textsOf(subscription?.filter ?? {})
+  const change = (changes: Partial<FilterTexts>) => setChanged({ ...filter, ...changes })
   const list = (field: Exclude<keyof FilterTexts, "types">, path: string, label: string, hint: string) => (
     <ListField label={label} hint={hint} path={path} value={filter[field]} onInput={(text) => change({ [field]: text })} />
   )
   const save = async () => {
-    const draft = { name, filter: filterOf(filter) }
+    // The fields cannot show every filter: one that nobody has changed stays as it is.
+    const draft = { name, ...changed === undefined ? {} : { filter: filterOf(changed) } }
     await (subscription === undefined
       ? api.subscriptions.createSubscription({
         payload: { ...draft, start: startOf(start), ...webhook === "" ? {} : { webhook: { url: webhook } } }
