@@ -40,7 +40,7 @@ export const make = (name: string, spec: OperationCommand, operations: ReadonlyM
   )
   const flags = [...operation.query, ...bodyFlags]
   const takesData = operation.takesBody && spec.assignments === undefined &&
-    (bodyFlags.length > 0 || spec.body === undefined)
+    (bodyFlags.length > 0 || spec.body === undefined) && !bodyFlags.some(({ name }) => flagName(name) === "data")
 
   const config: Record<string, Argument.Argument<unknown> | Flag.Flag<unknown>> = {}
   for (const parameter of operation.pathParameters) {
@@ -107,7 +107,7 @@ export const make = (name: string, spec: OperationCommand, operations: ReadonlyM
   )
 }
 
-/** The arguments `name=value`, the flag `--data` and the flag `--all`: no operation has such members. */
+/** The arguments `name=value`, the flag `--data` and the flag `--all`, under names that no member has. */
 const assigned = "name=value"
 const data = "--data"
 const all = "--all"

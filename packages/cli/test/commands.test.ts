@@ -11,6 +11,7 @@ import { join } from "node:path"
 import { buffer } from "node:stream/consumers"
 import { ShowSecret } from "../src/GlobalFlags.ts"
 import * as Output from "../src/Output.ts"
+import { resources } from "../src/Resources.ts"
 import { cli, json, runWith, serverUrl } from "./Cli.ts"
 
 const folders: Array<string> = []
@@ -171,6 +172,35 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.strictEqual((yield* json("shadows", "get", device_id)).thing_shadow.state.desired.power, 0)
       const other = yield* cli("shadows", "set", device_id, "power=1", "--version", "99")
       assert.match(other.error, /in version \d+ \(40904\)/)
+    }))
+
+  it.effect("every command says what it takes", () =>
+    Effect.gen(function*() {
+      for (const [resource, { commands }] of Object.entries(resources)) {
+        for (const name of Object.keys(commands)) {
+          const { code, error } = yield* cli(resource, name, "--help")
+          assert.strictEqual(code, 0, `${resource} ${name}: ${error}`)
+        }
+      }
+    }))
+
+  it.effect("a device gets bytes", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const { device_id } = yield* createDevice(product_key, { device_name: "lamp" })
+      const { message_id } = yield* json(
+        "devices",
+        "send-raw",
+        `${product_key}/lamp`,
+        "--data",
+        "a10700",
+        "--ttl",
+        "60"
+      )
+      assert.isString(message_id)
+      const { results } = yield* json("commands", "list", device_id)
+      assert.deepInclude(results[0], { message_id, state: "queued" })
+      assert.match((yield* cli("devices", "send-raw", device_id)).error, /^--data: missing$/)
     }))
 
   it.effect("--all reads every page", () =>
