@@ -88,7 +88,8 @@ const apiOf = (client: Client, signal: AbortSignal | undefined): Api => {
   const runner = runnerOf(Context.empty(), signal)
   return {
     ...operationsOf(client, runner),
-    subscribe: (name, options) => runner.iterable(eventsOf(sourceOf(client, name, options), options?.missed)),
+    subscribe: (name, options) =>
+      runner.iterable(eventsOf(sourceOf(client, name, options), isPassing, options?.missed)),
     withSignal: (also) => apiOf(client, signal === undefined ? also : AbortSignal.any([signal, also]))
   }
 }
@@ -102,7 +103,7 @@ const operationsOf = (client: Client, runner: Runner): Operations =>
           ([name, operation]) => [
             name,
             (request?: object) =>
-              runner.promise(operation({ query: {}, headers: {}, payload: {}, ...request })).then(dataOf)
+              runner.promise(operation({ params: {}, query: {}, headers: {}, payload: {}, ...request })).then(dataOf)
           ]
         )
       )
@@ -155,8 +156,7 @@ const sourceOf = (client: Client, name: string, options: ApiSubscribeOptions = {
         }
       ),
       acknowledge: (cursor) => acknowledgeSubscriptionEvents({ params, payload: { cursor, worker } }),
-      isLost: (failure) => "code" in failure && failure.code === Code.leaseLost,
-      isPassing
+      isLost: (failure) => "code" in failure && failure.code === Code.leaseLost
     }
     return source
   })

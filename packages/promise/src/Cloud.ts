@@ -8,6 +8,7 @@ import {
   Objects,
   type ObjectStore,
   type ProjectId,
+  StoreError,
   type SubscriptionDraft,
   subscriptionEvent,
   SubscriptionReader,
@@ -81,7 +82,7 @@ export const promised = (
     ...Object.getOwnPropertyDescriptors(services),
     ...Object.getOwnPropertyDescriptors({
       subscribe: (name: string, options: CloudSubscribeOptions = {}) =>
-        runner.iterable(eventsOf(Effect.provide(sourceOf(name, options), context), options.missed)),
+        runner.iterable(eventsOf(Effect.provide(sourceOf(name, options), context), isPassing, options.missed)),
       typed: (model: TypedModel) => {
         const devices = Effect.runSync(Effect.provide(TypedDevices.of(model), context))
         return { ...promisedMembers(devices, runner), services: promisedMembers(devices.services, runner) }
@@ -247,8 +248,10 @@ const sourceOf = Effect.fnUntraced(function*(name: string, options: CloudSubscri
       isGap
     })),
     acknowledge,
-    isLost: ({ _tag }) => _tag === "SubscriptionLeaseLost",
-    isPassing: (failure) => failure._tag === "StoreError" && failure.retryable
+    isLost: ({ _tag }) => _tag === "SubscriptionLeaseLost"
   }
   return source
 })
+
+/** Whether the storage is away. */
+const isPassing = (failure: object): boolean => failure instanceof StoreError && failure.retryable

@@ -41,8 +41,6 @@ export interface EventSource<E> {
   readonly acknowledge: (cursor: string) => Effect.Effect<void, E>
   /** Whether the worker has lost its part: the events come again, to whom has it. */
   readonly isLost: (error: E) => boolean
-  /** Whether the same call may succeed later. */
-  readonly isPassing: (error: E) => boolean
 }
 
 /** How long a read waits for an event, milliseconds. */
@@ -53,15 +51,25 @@ const renewal = "3 seconds"
 
 const patience = Schedule.min([Schedule.exponential("200 millis"), Schedule.spaced("10 seconds")])
 
-/** The events of a subscription, one by one. Each is acknowledged when the next one is asked for. */
+/**
+ * The events of a subscription, one by one. Each is acknowledged when the next one
+ * is asked for. A call whose failure is passing is made again until it succeeds.
+ */
 export const eventsOf = <E extends object, E2>(
   open: Effect.Effect<EventSource<E>, E2>,
+  isPassing: (failure: E | E2) => boolean,
   missed: () => void = () => undefined
-): Stream.Stream<CloudEvent, E | E2> =>
-  Stream.scoped(Stream.unwrap(Effect.map(open, (source) => Stream.fromPull(pullOf(source, missed)))))
+): Stream.Stream<CloudEvent, E | E2> => {
+  const untilPassed = { schedule: patience, while: isPassing }
+  const opened = Effect.retry(open, untilPassed)
+  return Stream.scoped(
+    Stream.unwrap(Effect.map(opened, (source) => Stream.fromPull(pullOf(source, untilPassed, missed))))
+  )
+}
 
 const pullOf = Effect.fnUntraced(function*<E>(
-  { acknowledge, isLost, isPassing, read }: EventSource<E>,
+  { acknowledge, isLost, read }: EventSource<E>,
+  untilPassed: { readonly schedule: typeof patience; readonly while: (failure: E) => boolean },
   missed: () => void
 ) {
   let events: ReadonlyArray<CloudEvent> = []
@@ -69,7 +77,6 @@ const pullOf = Effect.fnUntraced(function*<E>(
   /** How many events of these have been handed out. The last of them is being dealt with. */
   let given = 0
 
-  const untilPassed = { schedule: patience, while: isPassing }
   /** Acknowledges the events that are dealt with, and keeps the part of the worker. */
   const settle = (dealtWith: number) =>
     Effect.suspend(() =>

@@ -75,7 +75,8 @@ it("operations give the data of their responses; empty parts of requests may be 
 
 it("types: requests that do not fit are refused", async () => {
   // @ts-expect-error a device needs an id
-  await rejected(api.devices.getDevice())
+  const missing = await rejected(api.devices.getDevice())
+  assert.deepStrictEqual([missing.code, missing.message], ["SchemaError", `Missing key\n  at ["device_id"]`])
   // @ts-expect-error there is no such status
   await rejected(api.devices.listDevices({ query: { status: "asleep" } }))
   // @ts-expect-error there is no such operation
