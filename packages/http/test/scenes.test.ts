@@ -474,7 +474,11 @@ for (const [name, storage] of everyStorage) {
           40402
         )
         assert.strictEqual((yield* explain({ type: "cron", cron_id: "x" })).code, 40001)
-        assert.strictEqual((yield* explain({ type: "rain" })).code, 40001)
+        const unknown = yield* explain({ type: "rain" })
+        assert.deepStrictEqual(
+          [unknown.code, unknown.message],
+          [40001, "Expected an event of type property, event, status or cron"]
+        )
         assert.deepStrictEqual((yield* call("GET", `/rule-engine/scenes/${id}/executions`)).body.data.results, [])
       }))
 

@@ -114,7 +114,7 @@ export const Sample = Schema.Union([
     type: Schema.Literal("cron"),
     cron_id: Schema.optional(Text(128).annotate({ description: "Default: the first of the scene" }))
   })
-])
+]).annotate({ expected: "an event of type property, event, status or cron" })
 
 export const WebhookKeyRecord = Schema.Struct({
   key: Schema.String.annotate({ description: "`whsec_` and base64, as Standard Webhooks has it" }),
