@@ -44,8 +44,9 @@ export const HistoryFollowsFeed = Context.Reference<boolean>("@device-cloud/core
 /**
  * Laws:
  *
- * - Entries with the same time come in the order in which they were stored, or
- *   its reverse.
+ * - Entries of one property, or of one event id, with the same time come in the
+ *   order in which they were stored, or its reverse. Events of several ids with
+ *   the same time come in any order.
  * - A read costs the same however much is stored.
  * - The store needs to know no device: it takes entries of any, and returns
  *   none for a device that it has no entries of.
