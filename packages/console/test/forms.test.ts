@@ -1,32 +1,15 @@
 /**
- * What the forms, dialogs and actions of the console do.
+ * What the forms of the console take, and what is saved by them.
  */
-import { ownerKey } from "@device-cloud/testing/http"
 import { assert } from "@effect/vitest"
 import type { Locator, Page } from "playwright-core"
 import { vi } from "vitest"
 import { signIn } from "./ConsolePage.ts"
-import { follow, inBrowser, twoFrames, visit } from "./Windows.ts"
+import { follow, inBrowser, visit } from "./Windows.ts"
 
 /** Waits until a field has a value. */
 const shows = (field: Locator, value: string) =>
   vi.waitFor(async () => assert.strictEqual(await field.inputValue(), value), { timeout: 15_000 })
-
-/** Holds requests up until `release` says what becomes of them. */
-const holdUp = async (page: Page, url: RegExp, method: string) => {
-  const fits = (request: { readonly url: () => string; readonly method: () => string }) =>
-    url.test(request.url()) && request.method() === method
-  const arrived = page.waitForRequest(fits)
-  let count = 0
-  let release: (end: "continue" | "abort") => void
-  const end = new Promise<"continue" | "abort">((resolve) => release = resolve)
-  await page.route(url, async (route) => {
-    if (!fits(route.request())) return route.fallback()
-    count++
-    return route[await end]()
-  })
-  return { arrived, count: () => count, release: release! }
-}
 
 /** Lets a project have more of something than one can choose from in a list. */
 const many = (page: Page, url: RegExp) =>
@@ -36,24 +19,6 @@ const many = (page: Page, url: RegExp) =>
     body.data.total = 101
     await route.fulfill({ response, json: body })
   })
-
-/** Fills in the dialog of a new firmware, but does not create it. */
-const describeFirmware = async (page: Page, site: string, version: string, content: string) => {
-  await visit(page, site, "/console/firmware")
-  await page.getByRole("button", { name: "New firmware" }).click()
-  const dialog = page.getByRole("dialog")
-  await dialog.getByLabel("Product").selectOption({ label: "Thermostat" })
-  const choose = (content: string) =>
-    dialog.locator("input[type=file]").setInputFiles({
-      name: "firmware.bin",
-      mimeType: "application/octet-stream",
-      buffer: Buffer.from(content)
-    })
-  await choose(content)
-  await dialog.getByLabel("Name (required)").fill("Thermostat")
-  await dialog.getByLabel("Version (required)").fill(version)
-  return { dialog, choose }
-}
 
 inBrowser((inWindow) => {
   inWindow(
@@ -221,81 +186,6 @@ inBrowser((inWindow) => {
     }
   )
 
-  inWindow("a product whose model comes from a template is created once, whatever fails", async ({ page, site }) => {
-    await signIn(page, site)
-    await visit(page, site, "/console/products")
-    await page.getByRole("button", { name: "New product" }).click()
-    const dialog = page.getByRole("dialog")
-    await dialog.getByLabel("Begin with").selectOption({ index: 1 })
-    await dialog.getByLabel("Name (required)").fill("From a template")
-    await page.route("**/thing-model", (route) => route.abort(), { times: 1 })
-    await dialog.getByRole("button", { name: "Create" }).click()
-    await dialog.getByText("The server cannot be reached").waitFor()
-    await dialog.getByRole("button", { name: "Create" }).click()
-    await page.getByText("The model is valid.").waitFor()
-    await visit(page, site, "/console/products")
-    assert.strictEqual(await page.getByRole("link", { name: "From a template" }).count(), 1)
-  })
-
-  inWindow(
-    "what is sent again because its response got lost on the way is carried out once",
-    async ({ page, site }) => {
-      await signIn(page, site)
-      const dialog = page.getByRole("dialog")
-      const address = /\/v1\/products$/
-      for (
-        const [name, said, answer] of [
-          ["Refused", "The server answered with status 502", { status: 502, json: { error: "Bad gateway" } }],
-          ["Cut off", "The response of the server cannot be read", {
-            contentType: "application/json",
-            body: `{"code":0,"da`
-          }],
-          ["Replaced", "The response of the server cannot be read", {
-            contentType: "text/html",
-            body: "<h1>Sign in</h1>"
-          }]
-        ] as const
-      ) {
-        await visit(page, site, "/console/products")
-        await page.getByRole("button", { name: "New product" }).click()
-        await dialog.getByLabel("Name (required)").fill(name)
-        await page.route(address, async (route) => {
-          if (route.request().method() !== "POST") return route.fallback()
-          await route.fetch()
-          await route.fulfill(answer)
-        })
-        await dialog.getByRole("button", { name: "Create" }).click()
-        await dialog.getByText(said).waitFor()
-        await page.unroute(address)
-        await dialog.getByRole("button", { name: "Create" }).click()
-        await page.waitForURL(/\/model$/)
-        await visit(page, site, "/console/products")
-        assert.strictEqual(await page.getByRole("link", { name }).count(), 1, name)
-      }
-    }
-  )
-
-  inWindow("a firmware that is refused is corrected without another upload", async ({ page, site }) => {
-    const uploads: Array<string> = []
-    page.on("request", (request) => {
-      if (request.url().includes("/oss/ota/")) uploads.push(request.url())
-    })
-    await signIn(page, site)
-    const { choose, dialog } = await describeFirmware(page, site, "two", "first")
-    const create = dialog.getByRole("button", { name: "Create" })
-    const refusal = () => page.waitForResponse((response) => response.status() === 400)
-    await Promise.all([refusal(), create.click()])
-    await dialog.getByRole("alert").waitFor()
-    await Promise.all([refusal(), create.click()])
-    assert.strictEqual(uploads.length, 1)
-    // Another file is another upload.
-    await choose("second")
-    await dialog.getByLabel("Version (required)").fill("2.0.0")
-    await create.click()
-    await page.getByRole("button", { name: "New campaign" }).waitFor()
-    assert.strictEqual(uploads.length, 2)
-  })
-
   inWindow(
     "a scene that is disabled while it is edited stays disabled when it is saved",
     async ({ page, scene, site }) => {
@@ -333,7 +223,7 @@ inBrowser((inWindow) => {
     { timezoneId: "Asia/Shanghai" }
   )
 
-  inWindow("what is desired as JSON is what one types: what is left out goes", async ({ hub, page, site }) => {
+  inWindow("what is desired as JSON is what one types: what is left out goes", async ({ call, hub, page, site }) => {
     await signIn(page, site)
     await visit(page, site, `${hub}/shadow`)
     const dialog = page.getByRole("dialog")
@@ -366,11 +256,7 @@ inBrowser((inWindow) => {
 
     // What somebody else desires meanwhile stays, also when one types after hearing of it.
     await values.fill(`{"Speed": 3}`)
-    await fetch(`${site}/openapi/v1/things/${hub.split("/").at(-1)}/shadow`, {
-      method: "PUT",
-      headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
-      body: JSON.stringify({ state: { desired: { Speed: 2, Fan: 7 } } })
-    })
+    await call("PUT", `/things/${hub.split("/").at(-1)}/shadow`, { state: { desired: { Speed: 2, Fan: 7 } } })
     await save.click()
     await dialog.getByRole("alert").waitFor()
     assert.deepStrictEqual(JSON.parse(await values.inputValue()), { Speed: 3, Fan: 7 })
@@ -411,151 +297,6 @@ inBrowser((inWindow) => {
     await dialog.getByRole("button", { name: "Save" }).click()
     assert.strictEqual(await dialog.count(), 1)
     assert.deepStrictEqual(sent, [])
-  })
-
-  inWindow("a scene that one writes on while it is saved is not saved", async ({ page, scene, site }) => {
-    await signIn(page, site)
-    await visit(page, site, scene)
-    const saving = await holdUp(page, /\/rule-engine\/scenes\/\w+$/, "PUT")
-    const description = page.getByLabel("Description")
-    await description.fill("For the hall")
-    await page.getByRole("button", { name: "Save", exact: true }).click()
-    await saving.arrived
-    await description.fill("For the hall and the stairs")
-    saving.release("continue")
-    await page.getByText("The scene is saved").waitFor()
-    await page.getByRole("link", { name: "Executions" }).click()
-    await page.getByRole("dialog", { name: "Leave without saving?" }).waitFor()
-  })
-
-  inWindow("a model is saved once, however often one clicks", async ({ page, product, site }) => {
-    await signIn(page, site)
-    await visit(page, site, `${product}/model`)
-    const source = page.getByLabel("The model as JSON")
-    const model = JSON.parse(await source.inputValue())
-    model.properties[0].name = "Warmth"
-    await source.fill(JSON.stringify(model))
-    const saving = await holdUp(page, /\/thing-model$/, "POST")
-    const save = page.getByRole("button", { name: "Save the model" })
-    await save.click()
-    await saving.arrived
-    await save.dispatchEvent("click")
-    await twoFrames(page)
-    saving.release("continue")
-    await page.getByText(/^Saved as version/).waitFor()
-    assert.strictEqual(saving.count(), 1)
-  })
-
-  inWindow("an upload that is cut off goes on no more", async ({ page, site }) => {
-    await signIn(page, site)
-    const { dialog } = await describeFirmware(page, site, "3.1.0", "cut off")
-    await page.route(/\/v1\/oss\/ota\//, (route) => route.abort("connectionreset"))
-    await dialog.getByRole("button", { name: "Create" }).click()
-    await dialog.getByText("The server cannot be reached").waitFor()
-    assert.strictEqual(await dialog.getByText(/^Uploading/).count(), 0)
-    await page.unrouteAll()
-    await dialog.getByRole("button", { name: "Create" }).click()
-    await page.waitForURL(/\/firmware\/\d+$/)
-  })
-
-  inWindow("who closes the dialog breaks off the upload, and gets no firmware", async ({ page, site }) => {
-    await signIn(page, site)
-    const { dialog } = await describeFirmware(page, site, "3.0.0", "too early")
-    const uploading = await holdUp(page, /\/oss\/ota\//, "POST")
-    const brokenOff = page.waitForEvent("requestfailed", (request) => request.url().includes("/oss/ota/"))
-    await dialog.getByRole("button", { name: "Create" }).click()
-    await uploading.arrived
-    await dialog.getByRole("button", { name: "Cancel" }).click()
-    await brokenOff
-  })
-
-  inWindow("what fails after its dialog was closed is told all the same", async ({ page, scene, site }) => {
-    await signIn(page, site)
-    await visit(page, site, scene)
-    const running = await holdUp(page, /\/rule-engine\/scenes\//, "POST")
-    const dialog = page.getByRole("dialog")
-    await page.getByRole("button", { name: "Run now" }).click()
-    await dialog.getByRole("button", { name: "Run now" }).click()
-    await running.arrived
-    await page.keyboard.press("Escape")
-    await dialog.waitFor({ state: "detached" })
-    running.release("abort")
-    await page.getByRole("status").getByText("The server cannot be reached").waitFor()
-  })
-
-  inWindow("who has closed a form stays where they are when it has been carried out", async ({ page, scene, site }) => {
-    await signIn(page, site)
-    const dialog = page.getByRole("dialog")
-    for (
-      const [path, open, address, told] of [
-        ["/console/products", "New product", /\/v1\/products$/, "The product is created"],
-        ["/console/jobs", "New job", /\/v1\/jobs$/, "The job has started"]
-      ] as const
-    ) {
-      await visit(page, site, path)
-      const creating = await holdUp(page, address, "POST")
-      await page.getByRole("button", { name: open }).click()
-      await dialog.getByLabel("Name (required)").fill("Closed")
-      if (path === "/console/jobs") {
-        await dialog.getByLabel("Devices", { exact: true }).selectOption("allOf")
-        await dialog.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
-      }
-      await dialog.getByRole("button", { name: "Create" }).click()
-      await creating.arrived
-      await dialog.getByRole("button", { name: "Cancel" }).click()
-      await page.evaluate(follow(scene))
-      const description = page.getByLabel("Description")
-      await description.fill(told)
-      creating.release("continue")
-      // It is there all the same, which is said.
-      await page.getByRole("status").getByText(told).waitFor()
-      await twoFrames(page)
-      assert.deepStrictEqual([new URL(page.url()).pathname, await description.inputValue()], [scene, told])
-      // Messages stay for a while: that of the first round may still be there.
-      const saved = page.waitForResponse((response) => response.request().method() === "PUT")
-      await page.getByRole("button", { name: "Save", exact: true }).click()
-      await saved
-      await page.getByText("The scene is saved").last().waitFor()
-      await twoFrames(page)
-    }
-    const response = await fetch(`${site}/openapi/v1/subscriptions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
-      body: JSON.stringify({ name: `Closed ${Date.now()}` })
-    })
-    const { data } = await response.json() as { readonly data: { readonly subscription_id: string } }
-    await visit(page, site, `/console/subscriptions/${data.subscription_id}`)
-    const deleting = await holdUp(page, /\/v1\/subscriptions\/\d+$/, "DELETE")
-    await page.getByRole("button", { name: /^Delete/ }).click()
-    await dialog.getByRole("button", { name: "Delete" }).click()
-    await deleting.arrived
-    await dialog.getByRole("button", { name: "Cancel" }).click()
-    await page.evaluate(follow(scene))
-    await page.getByLabel("Description").fill("Begun")
-    deleting.release("continue")
-    await page.getByRole("status").getByText("Deleted").waitFor()
-    await twoFrames(page)
-    assert.deepStrictEqual(
-      [new URL(page.url()).pathname, await page.getByLabel("Description").inputValue()],
-      [scene, "Begun"]
-    )
-  })
-
-  inWindow("a question stays when the one before it has been carried out", async ({ page, scene, site }) => {
-    await signIn(page, site)
-    await visit(page, site, scene)
-    const running = await holdUp(page, /\/rule-engine\/scenes\//, "POST")
-    await page.getByRole("button", { name: "Run now" }).click()
-    await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click()
-    await running.arrived
-    await page.keyboard.press("Escape")
-    await page.getByRole("button", { name: /^Delete the scene/ }).click()
-    const question = page.getByRole("dialog", { name: /^Delete the scene/ })
-    await question.waitFor()
-    running.release("continue")
-    await page.getByRole("status").getByText(/./).waitFor()
-    await twoFrames(page)
-    assert.strictEqual(await question.count(), 1)
   })
 
   inWindow(
@@ -611,77 +352,10 @@ inBrowser((inWindow) => {
   })
 
   inWindow(
-    "devices for which an action has failed stay selected, and it is tried again for them alone",
-    async ({ page, site }) => {
-      await signIn(page, site)
-      await visit(page, site, "/console/devices")
-      const boxes = page.locator("tbody input[type=checkbox]")
-      await boxes.nth(0).check()
-      await boxes.nth(1).check()
-      const asked: Array<string> = []
-      await page.route(/\/openapi\/v1\/things\/\w+\/status/, (route) => {
-        asked.push(route.request().url())
-        return asked.length === 1 ? route.abort() : route.continue()
-      })
-      const enable = page.getByRole("toolbar").getByRole("button", { name: "Enable" })
-      await enable.click()
-      await page.getByText(/^1 done, 1 failed: The server cannot be reached/).waitFor()
-      await page.getByText("1 selected").waitFor()
-      await enable.click()
-      await page.getByRole("toolbar").waitFor({ state: "detached" })
-      assert.deepStrictEqual(asked.slice(2), [asked[0]])
-    }
-  )
-
-  inWindow(
-    "a device that somebody else has deleted is not selected any more",
-    async ({ call, page, product, site }) => {
-      const { device_id } = await call("POST", `/products/${product.split("/").at(-1)}/things`, {
-        device_name: "gone01"
-      })
-      await signIn(page, site)
-      await visit(page, site, "/console/devices")
-      await page.getByRole("checkbox", { name: /gone01/ }).check()
-      await page.getByRole("checkbox", { name: /thermostat01/ }).check()
-      await page.getByText("2 selected").waitFor()
-      await call("DELETE", `/things/${device_id}`)
-      await page.getByRole("button", { name: "Show them" }).click()
-      await page.getByText("1 selected").waitFor()
-      await page.getByRole("toolbar").getByRole("button", { name: "Enable" }).click()
-      await page.getByRole("toolbar").waitFor({ state: "detached" })
-    }
-  )
-
-  inWindow("who cancels while a firmware is created gets none", async ({ page, site }) => {
-    await signIn(page, site)
-    const { dialog } = await describeFirmware(page, site, "4.0.0", "too early")
-    const creating = await holdUp(page, /\/ota\/firmwares$/, "POST")
-    await dialog.getByRole("button", { name: "Create" }).click()
-    await creating.arrived
-    await dialog.getByRole("button", { name: "Cancel" }).click()
-    const removed = page.waitForResponse((response) => response.request().method() === "DELETE")
-    creating.release("continue")
-    assert.strictEqual((await removed).status(), 200)
-    await twoFrames(page)
-    assert.strictEqual(new URL(page.url()).pathname, "/console/firmware")
-    await visit(page, site, "/console/products")
-    await visit(page, site, "/console/firmware")
-    await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
-    await page.getByText("1.1.0").waitFor()
-    assert.strictEqual(await page.getByText("4.0.0").count(), 0)
-  })
-
-  inWindow(
     "a configuration that somebody else stores meanwhile is shown before it is replaced",
-    async ({ page, product, site }) => {
-      const store = async (content: string) => {
-        const response = await fetch(`${site}/openapi/v1/products/${product.split("/").at(-1)}/configuration`, {
-          method: "PUT",
-          headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
-          body: JSON.stringify({ format: "json", content })
-        })
-        assert.strictEqual(response.status, 200)
-      }
+    async ({ call, page, product, site }) => {
+      const store = (content: string) =>
+        call("PUT", `/products/${product.split("/").at(-1)}/configuration`, { format: "json", content })
       await store(`{"interval":60}`)
       await signIn(page, site)
       await visit(page, site, `${product}/configuration`)
@@ -700,7 +374,7 @@ inBrowser((inWindow) => {
 
   inWindow(
     "a codec that somebody else stores meanwhile is shown before it is replaced",
-    async ({ codec, page, site }) => {
+    async ({ call, codec, page, site }) => {
       const codecOf = (name: string) => ({
         reports: [{
           name,
@@ -708,14 +382,7 @@ inBrowser((inWindow) => {
           parts: [{ type: "uint", size: 2, to: "params.Angle" }]
         }]
       })
-      const store = async (name: string) => {
-        const response = await fetch(`${site}${codec.replace("/console", "/openapi/v1")}`, {
-          method: "PUT",
-          headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
-          body: JSON.stringify({ codec: codecOf(name) })
-        })
-        assert.strictEqual(response.status, 200)
-      }
+      const store = (name: string) => call("PUT", codec.replace("/console", ""), { codec: codecOf(name) })
       await store("first")
       await signIn(page, site)
       await visit(page, site, codec)
