@@ -114,6 +114,14 @@ test("what was made on the cloud is removed when nobody reads any more what is p
   }
 })
 
+test("the program says how it is used when it is asked, on its output", async () => {
+  for (const help of ["--help", "-h"]) {
+    const { child, ended } = conform(help)
+    assert.include(await text(child.stdout), "device-cloud-testing conform --listen")
+    assert.deepStrictEqual(await ended, ["", [0, null]])
+  }
+})
+
 test("arguments that cannot be used are named, and nothing begins", async () => {
   const refused = "POST /products: connect ECONNREFUSED"
   for (

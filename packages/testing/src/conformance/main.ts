@@ -33,30 +33,36 @@ const usage = `What of the device protocol works?
 
 It prints a line for each check and ends with 1 if any fails.`
 
+/** The options that have a value. */
+const named = [
+  "listen",
+  "service",
+  "wait",
+  "firmware",
+  "firmware-version",
+  "firmware-url",
+  "cert",
+  "key",
+  "url",
+  "ca",
+  "http-url",
+  "access-key",
+  "product-key",
+  "device-name",
+  "device-secret"
+] as const
+type Named = typeof named[number]
+
 /** The arguments. Those that cannot be read end the program. */
 const readArguments = () => {
+  const text = { type: "string" } as const
   try {
     return parseArgs({
       allowPositionals: true,
-      options: Object.fromEntries(
-        [
-          "listen",
-          "service",
-          "wait",
-          "firmware",
-          "firmware-version",
-          "firmware-url",
-          "cert",
-          "key",
-          "url",
-          "ca",
-          "http-url",
-          "access-key",
-          "product-key",
-          "device-name",
-          "device-secret"
-        ].map((name) => [name, { type: "string" as const }])
-      )
+      options: {
+        ...Object.fromEntries(named.map((name) => [name, text])) as Record<Named, typeof text>,
+        help: { type: "boolean", short: "h" }
+      }
     })
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${usage}\n`)
@@ -65,7 +71,7 @@ const readArguments = () => {
 }
 
 const { positionals, values } = readArguments()
-const given = (name: string) => values[name] as string | undefined
+const given = (name: Named) => values[name]
 
 const signs = { works: "✓", fails: "✗", "not supported": "○", skipped: "–" }
 
@@ -79,13 +85,13 @@ const printed = (failures: Ref.Ref<number>): Report => ({ detail, name, result }
   )
 
 /** What an option says that must be there. */
-const needed = (name: string) =>
+const needed = (name: Named) =>
   Effect.fromNullishOr(given(name)).pipe(
     Effect.mapError(() => new Unexpected({ message: `--${name} is missing` }))
   )
 
 /** The file that an option names. */
-const file = Effect.fnUntraced(function*(name: string) {
+const file = Effect.fnUntraced(function*(name: Named) {
   const path = yield* needed(name)
   return yield* Effect.try({
     try: () => readFileSync(path),
@@ -93,10 +99,10 @@ const file = Effect.fnUntraced(function*(name: string) {
   })
 })
 
-const text = (name: string) => Effect.map(file(name), String)
+const text = (name: Named) => Effect.map(file(name), String)
 
 /** Fails unless an option is an address of one of those forms. */
-const checkAddress = (name: string, forms: ReadonlyArray<string>) => {
+const checkAddress = (name: Named, forms: ReadonlyArray<string>) => {
   const address = given(name)
   return address === undefined || URL.canParse(address) && forms.includes(new URL(address).protocol.slice(0, -1))
     ? Effect.void
@@ -137,6 +143,10 @@ const ofDevice = Effect.fnUntraced(function*(listen: string, report: Report) {
 })
 
 const conform = Effect.gen(function*() {
+  if (values.help) {
+    yield* Console.log(usage)
+    return 0
+  }
   const failures = yield* Ref.make(0)
   const report = printed(failures)
   const listen = given("listen")
