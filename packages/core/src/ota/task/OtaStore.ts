@@ -178,7 +178,8 @@ export class OtaStore extends Context.Service<OtaStore, {
   }) => Effect.Effect<number, StoreError>
   /**
    * Marks the task as confirmed. If its policy is `push`, its pending records that
-   * are neither held nor confirmed themselves are due as in a new task. Returns false if it is confirmed already.
+   * are neither held nor confirmed themselves are due as in a new task. Returns false
+   * if it is confirmed already.
    */
   readonly confirmTask: (taskId: number, firstDue: number) => Effect.Effect<boolean, StoreError>
   /**
