@@ -1,61 +1,78 @@
-import { defaultProjectId, deviceIdentity, Devices, DeviceSessions, Jobs } from "@device-cloud/core"
+import {
+  defaultProjectId,
+  type Device,
+  deviceIdentity,
+  Devices,
+  DeviceSessions,
+  type DownlinkMessage,
+  Jobs,
+  Uplink
+} from "@device-cloud/core"
 import { TestCloud } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Queue } from "effect"
+import { Clock, Deferred, Effect, Queue } from "effect"
 import { TestClock } from "effect/testing"
+
+const createJob = (name: string, { deviceId }: Device) =>
+  Effect.flatMap(Jobs, (jobs) => jobs.create(defaultProjectId, { name, document: {}, deviceIds: [deviceId] }))
+
+const idsOf = (messages: ReadonlyArray<DownlinkMessage>): ReadonlyArray<string> =>
+  messages.flatMap(({ method, params }) =>
+    method === "thing.job.notify" ? [(params as { readonly task: { readonly taskId: string } }).task.taskId] : []
+  )
+
+/** Connects a device that takes so many messages, and more after `read`. */
+const connectSlow = Effect.fnUntraced(function*({ deviceId }: Device, room: number) {
+  const [devices, sessions, uplink] = [yield* Devices, yield* DeviceSessions, yield* Uplink]
+  const identity = deviceIdentity(yield* devices.get(defaultProjectId, { deviceId }))
+  const received: Array<DownlinkMessage> = []
+  const ready = yield* Deferred.make<void>()
+  const session = yield* sessions.attach({
+    device: identity,
+    ip: "127.0.0.1",
+    deliver: (message) => Effect.sync(() => void received.push(message)),
+    backlog: () => received.length < room || Deferred.isDoneUnsafe(ready) ? undefined : Deferred.await(ready),
+    close: () => Effect.void
+  })
+  yield* Effect.addFinalizer(() => sessions.detach(session))
+  return {
+    read: Deferred.succeed(ready, undefined),
+    told: Effect.map(TestClock.adjust("2 seconds"), () => idsOf(received.splice(0))),
+    end: (taskId: string) =>
+      Effect.flatMap(Clock.currentTimeMillis, (receivedAt) =>
+        uplink.submit({
+          device: identity,
+          method: "thing.job.update",
+          params: { taskId, status: "SUCCEEDED" },
+          receivedAt
+        }))
+  }
+})
 
 layer(TestCloud.layer)("jobs of devices", (it) => {
   it.effect("a device is not told of a job that is cancelled while the device gets ready", () =>
     Effect.gen(function*() {
-      const [sessions, jobs] = [yield* DeviceSessions, yield* Jobs]
-      const { deviceId } = yield* (yield* TestCloud).createDevice()
-      const create = (name: string) => jobs.create(defaultProjectId, { name, document: {}, deviceIds: [deviceId] })
-      const cancelled = yield* create("Cancelled")
-      const wanted = yield* create("Wanted")
-      const told: Array<unknown> = []
-      const ready = yield* Deferred.make<void>()
-      let isReady = false
-      const session = yield* sessions.attach({
-        device: deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId })),
-        ip: "127.0.0.1",
-        deliver: ({ params }) => Effect.sync(() => void told.push(params)),
-        backlog: () => isReady ? undefined : Deferred.await(ready),
-        close: () => Effect.void
-      })
-      yield* TestClock.adjust("2 seconds")
-      yield* jobs.cancel(defaultProjectId, cancelled.jobId)
-      isReady = true
-      yield* Deferred.succeed(ready, undefined)
-      yield* TestClock.adjust("2 seconds")
-      assert.deepStrictEqual(told, [
-        { task: { taskId: String(wanted.jobId), status: "SENT", jobDocument: {} } }
-      ])
-      yield* sessions.detach(session)
+      const device = yield* (yield* TestCloud).createDevice()
+      const cancelled = yield* createJob("Cancelled", device)
+      const wanted = yield* createJob("Wanted", device)
+      const slow = yield* connectSlow(device, 0)
+      assert.deepStrictEqual(yield* slow.told, [])
+      yield* (yield* Jobs).cancel(defaultProjectId, cancelled.jobId)
+      yield* slow.read
+      assert.deepStrictEqual(yield* slow.told, [String(wanted.jobId)])
     }))
 
   it.effect("a device that comes back to more than ten tasks hears of each once, of more when some have ended", () =>
     Effect.gen(function*() {
-      const [cloud, jobs] = [yield* TestCloud, yield* Jobs]
+      const cloud = yield* TestCloud
       const device = yield* cloud.createDevice()
       const taskIds: Array<string> = []
       const connect = cloud.connect(device)
       const heard = (connected: Effect.Success<typeof connect>) =>
-        Effect.map(
-          Effect.andThen(TestClock.adjust("2 seconds"), Queue.clear(connected.received)),
-          (messages) =>
-            messages.flatMap(({ method, params }) =>
-              method === "thing.job.notify"
-                ? [(params as { readonly task: { readonly taskId: string } }).task.taskId]
-                : []
-            )
-        )
+        Effect.map(Effect.andThen(TestClock.adjust("2 seconds"), Queue.clear(connected.received)), idsOf)
       const first = yield* connect
       for (let i = 0; i < 13; i++) {
-        const { jobId } = yield* jobs.create(defaultProjectId, {
-          name: "Calibrate",
-          document: {},
-          deviceIds: [device.deviceId]
-        })
+        const { jobId } = yield* createJob("Calibrate", device)
         taskIds.push(String(jobId))
         assert.deepStrictEqual(yield* heard(first), [String(jobId)])
       }
@@ -70,5 +87,25 @@ layer(TestCloud.layer)("jobs of devices", (it) => {
       assert.deepStrictEqual(yield* heard(back), taskIds.slice(11))
       yield* end(taskIds[2]!)
       assert.deepStrictEqual(yield* heard(back), [])
+    }))
+
+  it.effect("a device that ends one of more than ten tasks while it is told of them hears of another", () =>
+    Effect.gen(function*() {
+      const cloud = yield* TestCloud
+      const device = yield* cloud.createDevice()
+      const first = yield* cloud.connect(device)
+      const taskIds: Array<string> = []
+      for (let i = 0; i < 12; i++) {
+        taskIds.push(String((yield* createJob("Calibrate", device)).jobId))
+        yield* TestClock.adjust("2 seconds")
+      }
+      assert.deepStrictEqual(idsOf(yield* Queue.clear(first.received)), taskIds)
+      yield* first.disconnect
+      const back = yield* connectSlow(device, 4)
+      assert.deepStrictEqual(yield* back.told, taskIds.slice(0, 4))
+      yield* back.end(taskIds[0]!)
+      assert.deepStrictEqual(yield* back.told, [])
+      yield* back.read
+      assert.deepStrictEqual(yield* back.told, taskIds.slice(4, 11))
     }))
 })

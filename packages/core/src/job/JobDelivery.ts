@@ -11,12 +11,12 @@ import { DeviceId } from "../device/Device.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
-import type { AssignedTask } from "./Job.ts"
+import { type AssignedTask, type JobTask, openStates } from "./Job.ts"
 import { JobStore, type TaskChoice } from "./JobStore.ts"
 
 export class JobDelivery extends Context.Service<JobDelivery, {
-  /** Tells the device within a second of what it has not heard of on its connection, if it is connected to this node. */
-  readonly tell: (deviceId: DeviceId) => void
+  /** The device has ended the task. If it is connected to this node, it hears of the next within a second. */
+  readonly ended: (task: Pick<JobTask, "deviceId" | "jobId">) => void
 }>()("@device-cloud/core/job/JobDelivery") {
   static readonly layer: Layer.Layer<JobDelivery, never, JobStore | DeviceSessions | NodeBus> = Layer.effect(
     JobDelivery,
@@ -59,8 +59,10 @@ const make = Effect.gen(function*() {
   let due = new Set<DeviceId>()
   /** Devices that are being told. */
   const telling = new Set<DeviceId>()
-  /** The jobs that a device has heard of on its connection, while others wait that it may have heard of before. */
+  /** The jobs whose task has not ended and that a device has heard of on its connection. */
   const heard = new WeakMap<DeviceSession, Set<number>>()
+  /** The sessions of devices that may not have heard on their connection of all that waits. */
+  const unfinished = new WeakSet<DeviceSession>()
 
   const told = yield* Batcher.make<ReadonlyArray<AssignedTask>, void, StoreError>({
     capacity: 8192,
@@ -87,26 +89,37 @@ const make = Effect.gen(function*() {
       // A task may have ended while it waited for the device.
       tasks = yield* untilStored(store.ofDevices([deviceId], choice, perDevice))
     }
-    const known = heard.get(session) ?? new Set()
     if (choice === "waiting") {
-      if (tasks.length === perDevice) heard.set(session, known)
-      else heard.delete(session)
+      if (tasks.length === perDevice) unfinished.add(session)
+      else unfinished.delete(session)
     }
+    const known = heard.get(session) ?? new Set()
+    heard.set(session, known)
     for (const task of tasks) {
-      if (task.state === "sent" && known.has(task.jobId)) continue
+      const isOpen = openStates.includes(task.state)
+      if (isOpen && known.has(task.jobId)) continue
       for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
       // The device has left, or has come back, while its tasks waited for it.
       if (sessions.session(deviceId) !== session) return
       yield* sessions.deliver(deviceId, { method: jobNotifyMethod, params: { task: taskData(task) } })
-      known.add(task.jobId)
+      if (isOpen) known.add(task.jobId)
+      else known.delete(task.jobId)
     }
     yield* untilStored(told.submit(tasks))
   })
 
+  /** The next tick looks at the device again: at what is untold, or at all that waits. */
+  const lookAgain = (deviceId: DeviceId, choice: TaskChoice) => {
+    const session = sessions.session(deviceId)
+    if (session === undefined) return
+    const isAll = choice === "waiting" || unfinished.has(session)
+    ;(isAll ? arrived : due).add(deviceId)
+  }
+
   /** Tells a device in a fiber of its own. A device that is being told is looked at again. */
   const tellBeside = (tasks: Array.NonEmptyReadonlyArray<AssignedTask>, choice: TaskChoice) => {
     const [{ deviceId }] = tasks
-    if (telling.has(deviceId)) return void due.add(deviceId)
+    if (telling.has(deviceId)) return lookAgain(deviceId, choice)
     telling.add(deviceId)
     runFork(
       tellDevice(deviceId, choice, tasks).pipe(
@@ -166,9 +179,10 @@ const make = Effect.gen(function*() {
   )
 
   return JobDelivery.of({
-    tell: (deviceId) => {
+    ended: ({ deviceId, jobId }) => {
       const session = sessions.session(deviceId)
-      if (session !== undefined) (heard.has(session) ? arrived : due).add(deviceId)
+      if (session !== undefined) heard.get(session)?.delete(jobId)
+      lookAgain(deviceId, "untold")
     }
   })
 })

@@ -84,8 +84,7 @@ const make = Effect.gen(function*() {
         replies[place] = outcomes[i] === "stored"
           ? success({ taskId })
           : { ...outcomes[i] === "ended" ? taskEnded : taskNotFound, data: { taskId } }
-        // The device has room for the next.
-        if (report.state !== "in_progress") delivery.tell(report.deviceId)
+        if (report.state !== "in_progress") delivery.ended(report)
       })
     }
     return replies
