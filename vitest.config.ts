@@ -34,6 +34,7 @@ const longest = [
   "http/test/specification/specification",
   "console/test/forms",
   "console/test/pages",
+  "console/test/contents",
   "console/test/sending",
   "server/test/restarts",
   "simulation/Simulation",

@@ -1,0 +1,413 @@
+/**
+ * What single pages of the console show: as it is, as soon as it changes, and that
+ * it cannot be read.
+ */
+import { ownerKey } from "@device-cloud/testing/http"
+import { assert } from "@effect/vitest"
+import type { Page, Response } from "playwright-core"
+import { signIn } from "./ConsolePage.ts"
+import { follow, inBrowser, twoFrames, visit } from "./Windows.ts"
+
+/** The next stream of events that the page opens. */
+const isStream = (response: Response) => response.url().includes("/openapi/v1/events?")
+const streamed = (page: Page) => page.waitForResponse(isStream)
+
+/** The second one from now on: who waits for the first one and then for another may miss it. */
+const second = (page: Page, isWanted: (response: Response) => boolean) => {
+  let seen = 0
+  return page.waitForResponse((response) => isWanted(response) && ++seen === 2)
+}
+
+const lost = (page: Page) => page.getByText(/^The connection to the server is lost/)
+
+inBrowser((inWindow) => {
+  inWindow("a key of one product sees its devices live", async ({ device, ofProductKey, page, report, site }) => {
+    await signIn(page, site, ofProductKey)
+    const opened = streamed(page)
+    await visit(page, site, device)
+    assert.strictEqual((await opened).status(), 200)
+    await report(17.25)
+    await page.getByText(/17\.25/).first().waitFor()
+    // What it may not read would be refused again.
+    await visit(page, site, "/console/scenes")
+    await page.getByText("limited to products may not call this").waitFor()
+    assert.strictEqual(await page.getByRole("button", { name: "Try again" }).count(), 0)
+  })
+
+  inWindow(
+    "a key of several products sees their devices live",
+    async ({ connect, device, ofProductsKey, page, report, site }) => {
+      await signIn(page, site, ofProductsKey)
+      for (const path of [connect, device, `${device}/data`]) {
+        const opened = streamed(page)
+        await visit(page, site, "/console/keys")
+        await visit(page, site, path)
+        assert.strictEqual((await opened).status(), 200, path)
+      }
+      await visit(page, site, device)
+      await report(18.25)
+      await page.getByText(/18\.25/).first().waitFor()
+    }
+  )
+
+  inWindow(
+    "a key that reads no events is not told that the server is away",
+    async ({ device, page, site, withoutEventsKey }) => {
+      await signIn(page, site, withoutEventsKey)
+      const banner = lost(page).waitFor().then(() => "lost")
+      banner.catch(() => undefined)
+      // The stream is refused, and so is the request that asks why.
+      const refused = second(page, isStream).then((response) => response.finished())
+      await visit(page, site, device)
+      assert.strictEqual(await Promise.race([banner, refused]), null)
+      await twoFrames(page)
+      assert.strictEqual(await lost(page).count(), 0)
+    }
+  )
+
+  inWindow(
+    "who deletes a device goes on with the list, also if the page knows before the answer that it is gone",
+    async ({ call, page, product, site }) => {
+      const { device_id } = await call("POST", `/products/${product.split("/").at(-1)}/things`, {
+        device_name: `leaving${Date.now()}`
+      })
+      await signIn(page, site)
+      const opened = streamed(page)
+      await visit(page, site, `/console/devices/${device_id}`)
+      assert.strictEqual((await opened).status(), 200)
+      const gone = page.getByText("This device was deleted")
+      await page.route(/\/v1\/things\/\w+$/, async (route) => {
+        if (route.request().method() !== "DELETE") return route.fallback()
+        const response = await route.fetch()
+        await gone.waitFor()
+        await route.fulfill({ response })
+      })
+      const dialog = page.getByRole("dialog")
+      await page.getByRole("button", { name: /^Delete/ }).click()
+      await dialog.getByRole("textbox").fill(await page.getByRole("heading", { level: 1 }).innerText())
+      await dialog.getByRole("button", { name: /^Delete/ }).click()
+      await page.waitForURL(/\/console\/devices$/)
+      assert.strictEqual(await gone.count(), 0)
+    }
+  )
+
+  inWindow("a window notices who signs in and out in another one", async ({ context, page, site, viewerKey }) => {
+    const create = page.getByRole("button", { name: "New product" })
+    const ended = page.getByText(/^Your session has ended/)
+    const other = await context.newPage()
+    await other.goto(`${site}/console/products`)
+    await other.getByLabel("Access key").waitFor()
+    await signIn(page, site)
+    await visit(page, site, "/console/products")
+    await create.waitFor()
+    // The other one asked for a key, and needs none any more.
+    await other.getByRole("button", { name: "Sign out" }).click()
+    await ended.waitFor()
+    await other.getByLabel("Access key").fill(viewerKey)
+    await other.getByRole("button", { name: "Sign in" }).click()
+    await page.getByText("dashboard (viewer)").waitFor()
+    assert.deepStrictEqual([await ended.count(), await create.count()], [0, 0])
+  })
+
+  inWindow(
+    "the events page takes a type that there is not for none, and filters that are refused for no lost connection",
+    async ({ page, report, site }) => {
+      await signIn(page, site)
+      const opened = streamed(page)
+      await visit(page, site, "/console/events?type=unknown")
+      assert.strictEqual((await opened).status(), 200)
+      await report(19.25)
+      await page.getByText("19.25").waitFor()
+
+      const refused = second(page, (response) => response.status() === 400).then((response) => response.finished())
+      await page.getByLabel("Device id").fill("d".repeat(129))
+      const banner = lost(page).waitFor().then(() => "lost")
+      banner.catch(() => undefined)
+      assert.strictEqual(await Promise.race([banner, refused]), null)
+      await twoFrames(page)
+      assert.strictEqual(await lost(page).count(), 0)
+    }
+  )
+
+  inWindow(
+    "a device leads to the devices of its batch, and to the firmware of its product",
+    async ({ batched, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, batched)
+      await page.locator("main").getByRole("link", { name: /^\d+$/ }).click()
+      await page.getByText("30 in total").waitFor()
+      await visit(page, site, `${batched}/firmware`)
+      await page.getByRole("link", { name: "Firmware of the product" }).click()
+      await page.getByRole("heading", { name: "Firmware", exact: true }).waitFor()
+      const chosen = page.getByLabel("Product", { exact: true }).locator("option:checked")
+      await chosen.filter({ hasText: "Thermostat" }).waitFor({ state: "attached" })
+    }
+  )
+
+  inWindow("a list goes back to its last page, and says what could not be done", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/devices?page=99")
+    await page.getByText(/^Page 2 of 2$/).waitFor()
+    assert.isAbove(await page.locator("tbody tr").count(), 0)
+    assert.strictEqual(new URL(page.url()).searchParams.get("page"), "2")
+
+    await page.locator("tbody input[type=checkbox]").first().check()
+    await page.route(/\/openapi\/v1\/things\//, (route) => route.abort())
+    await page.getByRole("toolbar").getByRole("button", { name: "Enable" }).click()
+    await page.getByText(/^0 done, 1 failed: The server cannot be reached/).waitFor()
+  })
+
+  inWindow("an address that names nothing shows a page that says so", async ({ device, page, site }) => {
+    await signIn(page, site)
+    await page.goto(`${site}/console/devices/%ZZ`)
+    await page.getByRole("heading", { name: "There is no such page", level: 1 }).waitFor()
+    await visit(page, site, "/console/devices")
+    await visit(page, site, `${device}/toString`)
+    await page.getByRole("heading", { name: "Identity" }).waitFor()
+    await visit(page, site, `${device}/data?range=toString`)
+    assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
+    await visit(page, site, `${device}/data?from=1&to=9e15`)
+    assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
+    await visit(page, site, "/console?span=toString")
+    assert.strictEqual(await page.getByRole("button", { name: "Hour" }).getAttribute("aria-pressed"), "true")
+  })
+
+  inWindow("the picture of a scene has those of all pages that run it", async ({ page, scene, site }) => {
+    const id = scene.split("/").at(-1)
+    await page.route(/\/rule-engine\/scenes\?/, async (route) => {
+      const response = await route.fetch({ url: route.request().url().replace(/page=\d+/, "page=1") })
+      const body = await response.json()
+      const elsewhere = {
+        id: "elsewhere",
+        name: "Elsewhere",
+        actions: [{ URI: "action/rule", params: { scene_id: id } }]
+      }
+      const isSecond = /[?&]page=2/.test(route.request().url())
+      body.data = { ...body.data, pages: 2, results: isSecond ? [elsewhere] : body.data.results }
+      await route.fulfill({ response, json: body })
+    })
+    await signIn(page, site)
+    await visit(page, site, `${scene}/picture`)
+    await page.getByRole("link", { name: "Elsewhere" }).waitFor()
+  })
+
+  inWindow("figures are as exact as what the device has said", async ({ device, page, post, site }) => {
+    await post({ Target: 1234567 })
+    await signIn(page, site)
+    await visit(page, site, `${device}/data?p=Target`)
+    const row = page.getByRole("table", { name: "Figures of the span" }).getByRole("row", { name: /^Target/ })
+    await row.getByText("1,234,567 °C").first().waitFor()
+  })
+
+  inWindow("a plot of values near zero says which they are", async ({ device, page, post, site }) => {
+    await post({ Target: 1 })
+    await page.route(/\/history\/query$/, async (route) => {
+      const response = await route.fetch()
+      const body = await response.json()
+      for (const point of body.data.series[0].results) point.avg = 0.00042
+      await route.fulfill({ response, json: body })
+    })
+    await signIn(page, site)
+    await visit(page, site, `${device}/data?p=Target`)
+    await page.getByRole("img", { name: /: from 0.00042 °C to 0.00042 °C/ }).waitFor()
+  })
+
+  inWindow(
+    "a plot names its days where the clocks change at midnight",
+    async ({ device, page, post, site }) => {
+      const [from, to] = [Date.parse("2026-09-01T12:00Z"), Date.parse("2026-09-12T12:00Z")]
+      await post({ Target: 1 })
+      await page.route(/\/history\/query$/, async (route) => {
+        const response = await route.fetch()
+        const body = await response.json()
+        const results = [from, to].map((time) => ({ time, avg: 1, min: 1, max: 1, last: 1, count: 1 }))
+        body.data.series = [{ property_id: "Target", results }]
+        await route.fulfill({ response, json: body })
+      })
+      await page.addInitScript(`{
+        const { fillText } = CanvasRenderingContext2D.prototype
+        window.written = new Set()
+        CanvasRenderingContext2D.prototype.fillText = function (...drawn) {
+          window.written.add(drawn[0])
+          return fillText.apply(this, drawn)
+        }
+      }`)
+      await signIn(page, site)
+      await page.goto(`${site}${device}/data?p=Target&from=${from}&to=${to}`)
+      await page.locator(".plot canvas").waitFor()
+      await twoFrames(page)
+      const days = await page.evaluate<ReadonlyArray<string>>(
+        `[...window.written].filter((text) => text.startsWith("Sep"))`
+      )
+      assert.deepStrictEqual(days, ["Sep 2", "Sep 4", "Sep 6", "Sep 8", "Sep 10", "Sep 12"])
+    },
+    { timezoneId: "America/Santiago" }
+  )
+
+  inWindow("a plot shows values that stand alone between many", async ({ device, page, post, site }) => {
+    const [from, to] = [Date.parse("2026-09-01T00:00Z"), Date.parse("2026-09-02T00:00Z")]
+    const minute = 60_000
+    await post({ Target: 1 })
+    await page.route(/\/history\/query$/, async (route) => {
+      const response = await route.fetch()
+      const body = await response.json()
+      const many = Array.from({ length: 200 }, (_, i) => [from + (600 + i) * minute, i] as const)
+      const results = [[from + minute, 120] as const, ...many, [to - minute, 60] as const]
+        .map(([time, value]) => ({ time, avg: value, min: value, max: value, last: value, count: 1 }))
+      body.data.series = [{ property_id: "Target", results }]
+      await route.fulfill({ response, json: body })
+    })
+    await page.addInitScript(`{
+      const { arc } = Path2D.prototype
+      window.heights = new Set()
+      Path2D.prototype.arc = function (...drawn) {
+        window.heights.add(Math.round(drawn[1]))
+        return arc.apply(this, drawn)
+      }
+    }`)
+    await signIn(page, site)
+    await page.goto(`${site}${device}/data?p=Target&from=${from}&to=${to}`)
+    await page.locator(".plot canvas").waitFor()
+    await twoFrames(page)
+    assert.strictEqual(await page.evaluate("window.heights.size"), 2)
+  })
+
+  inWindow("a plot is drawn in the colours of a theme as soon as it is chosen", async ({ page, site }) => {
+    await page.addInitScript(`{
+      const { fillText } = CanvasRenderingContext2D.prototype
+      CanvasRenderingContext2D.prototype.fillText = function (...drawn) {
+        window.ink = this.fillStyle
+        return fillText.apply(this, drawn)
+      }
+    }`)
+    await signIn(page, site)
+    await page.locator(".plot canvas").first().waitFor()
+    await twoFrames(page)
+    // The clock goes on for less time than lies between two reads.
+    await page.clock.install()
+    const ink = async () => {
+      await page.clock.runFor(500)
+      return page.evaluate("window.ink")
+    }
+    const inks = [await ink()]
+    for (const theme of ["dark", "light", "system"]) {
+      await page.getByLabel("Appearance").selectOption(theme)
+      inks.push(await ink())
+    }
+    const changed = page.evaluate(`new Promise((resolve) => {
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => resolve(), { once: true })
+    })`)
+    await page.emulateMedia({ colorScheme: "dark" })
+    await changed
+    inks.push(await ink())
+    const [onLight, onDark] = ["#4d5f60", "#a6b5b6"]
+    assert.deepStrictEqual(inks, [onLight, onDark, onLight, onLight, onDark])
+  })
+
+  inWindow("a list that cannot be read shows no rows of another filter", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/devices")
+    const rows = page.locator("tbody tr")
+    await rows.first().waitFor()
+    await page.route(/\/v1\/things\?.*status=online/, (route) => route.abort())
+    await page.getByLabel("Status").selectOption("online")
+    await page.getByRole("alert").getByText("The server cannot be reached").waitFor()
+    assert.strictEqual(await rows.count(), 0)
+    // What fails when it is read again stays in view.
+    await page.unrouteAll()
+    await page.getByRole("button", { name: "Try again" }).click()
+    await rows.first().waitFor()
+  })
+
+  inWindow("a page that something else than the server answers says that it cannot be read", async ({ page, site }) => {
+    await signIn(page, site)
+    const proxied = /\/v1\/products\?/
+    await page.route(proxied, (route) => route.fulfill({ contentType: "text/html", body: "<h1>Sign in</h1>" }))
+    await visit(page, site, "/console/products")
+    await page.getByRole("alert").getByText("The response of the server cannot be read").waitFor()
+    await page.unroute(proxied)
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.getByRole("link", { name: "Thermostat" }).waitFor()
+  })
+
+  inWindow(
+    "a page that follows another of its kind shows nothing of it while it is read",
+    async ({ codec, page, product, site }) => {
+      await signIn(page, site)
+      const lock = codec.replace("/codec", "")
+      await visit(page, site, product)
+      await page.getByRole("heading", { name: "Thermostat", level: 1 }).waitFor()
+      await page.route(/\/v1\/products\/\w+$/, () => undefined)
+      const asked = page.waitForRequest(/\/v1\/products\/\w+$/)
+      await page.evaluate(follow(lock))
+      await asked
+      await twoFrames(page)
+      assert.strictEqual(await page.getByRole("heading", { level: 1 }).innerText(), lock.split("/").at(-1))
+      assert.strictEqual(await page.getByRole("button", { name: /^Delete/ }).count(), 0)
+    }
+  )
+
+  inWindow("a value near zero is not shown as zero", async ({ device, page, post, site }) => {
+    await post({ Temperature: 1.5e-7 })
+    await signIn(page, site)
+    await visit(page, site, device)
+    await page.getByText("1.5E-7 °C").first().waitFor()
+  })
+
+  inWindow("a page whose files do not come says so, and comes when one tries again", async ({ page, site }) => {
+    await signIn(page, site)
+    const files = /\/console\/assets\/Events-/
+    await page.route(files, (route) => route.abort())
+    await page.getByRole("link", { name: "Events" }).click()
+    await page.getByRole("heading", { name: "The page could not be loaded", level: 1 }).waitFor()
+    await page.unroute(files)
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.getByRole("heading", { name: "Events", level: 1 }).waitFor()
+  })
+
+  inWindow("who signs out of a session that has ended is signed out", async ({ context, page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/products")
+    await context.clearCookies()
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await page.getByRole("heading", { name: "Sign in", level: 1 }).waitFor()
+    assert.strictEqual(await page.getByRole("dialog").count(), 0)
+  })
+
+  inWindow("a page whose session has ended asks the server for nothing", async ({ context, device, page, site }) => {
+    await signIn(page, site)
+    const opened = streamed(page)
+    await visit(page, site, `${device}/trace`)
+    await opened
+    await page.clock.install()
+    await context.request.delete(`${site}/openapi/v1/browser-sessions/current`, {
+      headers: { "x-csrf-protection": "1" }
+    })
+    await page.getByText(/^Your session has ended/).waitFor()
+    await page.waitForLoadState("networkidle")
+    const asked: Array<string> = []
+    page.on("request", (request) => asked.push(request.url()))
+    for (let second = 0; second < 30; second++) await page.clock.runFor(1000)
+    assert.deepStrictEqual(asked, [])
+    // It follows the device again when somebody has signed in.
+    const again = streamed(page)
+    await page.getByLabel("Access key").fill(ownerKey)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.clock.runFor(5000)
+    assert.strictEqual((await again).status(), 200)
+  })
+
+  inWindow(
+    "a browser whose clock is fast can stop the time in which sub-devices join",
+    async ({ hub, page, site }) => {
+      await signIn(page, site)
+      await page.clock.install({ time: Date.now() + 3_600_000 })
+      await visit(page, site, `/console/gateways?gateway=${hub.split("/").at(-1)}`)
+      await page.getByRole("button", { name: "Let sub-devices join" }).click()
+      await page.getByRole("dialog").getByRole("button", { name: "Start" }).click()
+      await page.getByRole("heading", { name: "Sub-devices may join" }).waitFor()
+      await page.getByRole("button", { name: "Stop", exact: true }).click()
+      await page.getByRole("heading", { name: "Sub-devices could join" }).waitFor()
+    }
+  )
+})
