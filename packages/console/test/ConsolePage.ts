@@ -4,7 +4,7 @@
 import { Server, ServerConfig } from "@device-cloud/server"
 import { ownerKey } from "@device-cloud/testing/http"
 import { Effect, Layer, type Scope } from "effect"
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
+import { type Browser, type BrowserContext, chromium, type Page, type Response } from "playwright-core"
 import { chromiumPath } from "../../../vitest.browser.ts"
 
 /** `npm test` says so in one line when there is none. */
@@ -52,3 +52,8 @@ export const signIn = async (page: Page, site: string, key: string = ownerKey): 
   await page.getByRole("button", { name: "Sign in" }).click()
   await page.getByRole("button", { name: "Sign out" }).waitFor()
 }
+
+export const isStream = (response: Response): boolean => response.url().includes("/openapi/v1/events?")
+
+/** The next stream of events that the page opens. */
+export const streamed = (page: Page): Promise<Response> => page.waitForResponse(isStream)

@@ -5,12 +5,8 @@
 import { ownerKey } from "@device-cloud/testing/http"
 import { assert } from "@effect/vitest"
 import type { Page, Response } from "playwright-core"
-import { signIn } from "./ConsolePage.ts"
+import { isStream, signIn, streamed } from "./ConsolePage.ts"
 import { follow, inBrowser, twoFrames, visit } from "./Windows.ts"
-
-/** The next stream of events that the page opens. */
-const isStream = (response: Response) => response.url().includes("/openapi/v1/events?")
-const streamed = (page: Page) => page.waitForResponse(isStream)
 
 /** The second one from now on: who waits for the first one and then for another may miss it. */
 const second = (page: Page, isWanted: (response: Response) => boolean) => {
@@ -380,11 +376,13 @@ inBrowser((inWindow) => {
     await visit(page, site, `${device}/trace`)
     await opened
     await page.clock.install()
+    // The stream is refused, and so is the request that asks why.
+    const refused = second(page, isStream).then((response) => response.finished())
     await context.request.delete(`${site}/openapi/v1/browser-sessions/current`, {
       headers: { "x-csrf-protection": "1" }
     })
     await page.getByText(/^Your session has ended/).waitFor()
-    await page.waitForLoadState("networkidle")
+    await refused
     const asked: Array<string> = []
     page.on("request", (request) => asked.push(request.url()))
     for (let second = 0; second < 30; second++) await page.clock.runFor(1000)

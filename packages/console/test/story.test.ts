@@ -11,7 +11,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { freePort } from "../../../vitest.ports.ts"
-import { hasBrowser, launch, open, serve, signIn } from "./ConsolePage.ts"
+import { hasBrowser, launch, open, serve, signIn, streamed } from "./ConsolePage.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-console-"))),
@@ -215,8 +215,9 @@ it.live.runIf(hasBrowser)(
         await page.getByText("The server cannot be reached").waitFor()
         await page.getByRole("button", { name: "Create" }).click()
         await page.getByRole("heading", { name: "Lamp" }).waitFor()
+        const opened = streamed(page)
         await page.goto(`${site}/console/events?type=lifecycle`)
-        await page.getByRole("heading", { name: "Events", exact: true }).waitFor()
+        await opened
       })
       const { results: [product, ...others] } = yield* api(site, "/products")
       assert.deepStrictEqual(others, [])
