@@ -188,18 +188,19 @@ it.live("a reader stays where it is when a transaction of another database ends 
       const store = yield* FeedStore
       const { device } = yield* insertDevice
       const read = (after: string) => store.read({ projectId: device.projectId, after, limit: 10 })
-      const [begun, ends] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      const writing = yield* other`SELECT pg_current_xact_id()::text`.pipe(
-        Effect.tap(() => Deferred.succeed(begun, undefined)),
-        Effect.tap(() => Deferred.await(ends)),
-        other.withTransaction,
-        Effect.forkChild
-      )
-      yield* Deferred.await(begun)
+      const [begun, ends] = [yield* Deferred.make<number>(), yield* Deferred.make<void>()]
+      const writing = yield* other<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid, pg_current_xact_id()::text`
+        .pipe(
+          Effect.tap(([row]) => Deferred.succeed(begun, row!.pid)),
+          Effect.tap(() => Deferred.await(ends)),
+          other.withTransaction,
+          Effect.forkChild
+        )
+      const pid = yield* Deferred.await(begun)
       yield* store.append([online(device, 1)])
       const { entries, next } = yield* read(feedStart)
       assert.lengthOf(entries, 1)
-      yield* sql`INSERT INTO has_ended SELECT pid FROM pg_catalog.pg_stat_activity WHERE datname <> current_database()`
+      yield* sql`INSERT INTO has_ended VALUES (${pid})`
       const page = yield* read(next)
       yield* Deferred.succeed(ends, undefined)
       yield* Fiber.join(writing)
