@@ -20,6 +20,8 @@ const points = 10_000
 const rounds = 9
 /** Events a second, for so long; memory is compared between a third of it and its end. */
 const streaming = { perSecond: 1000, devices: 100, millis: 180_000 }
+/** Looks at a memory that goes up and down, a second apart. */
+const looks = 10
 /** Memory is looked at so many times in an hour. */
 const hour = { millis: 3_600_000, looks: 20 }
 
@@ -90,10 +92,15 @@ const plotTimes = async (browser: Browser): Promise<ReadonlyArray<number>> => {
   return millis
 }
 
-/** Bytes that live in the page after everything else was collected. */
+/** Bytes that live in the page after everything else was collected: the least of some looks, as each sees work under way. */
 const liveBytes = async (session: CDPSession): Promise<number> => {
-  await session.send("HeapProfiler.collectGarbage")
-  return (await session.send("Runtime.getHeapUsage")).usedSize
+  let least = Infinity
+  for (let i = 0; i < looks; i++) {
+    if (i > 0) await sleep(1000)
+    await session.send("HeapProfiler.collectGarbage")
+    least = Math.min(least, (await session.send("Runtime.getHeapUsage")).usedSize)
+  }
+  return least
 }
 
 /** Milliseconds between the frames of ten seconds. */
@@ -132,7 +139,7 @@ const stream = async (page: Page, address: CloudAddress, devices: ReadonlyArray<
   await sleep(streaming.millis / 3)
   const before = await liveBytes(session)
   const between = await frames(page)
-  await sleep(streaming.millis / 2)
+  await sleep(streaming.millis * 0.4)
   const after = await liveBytes(session)
   const { count, seconds } = await loading
   return { between, growth: after / before, perSecond: Math.round(count / seconds) }
@@ -191,8 +198,9 @@ const measureHour: Measure = async (browser, said) => {
   const series = pages.map((): Array<number> => [])
   const loading = reports(said, devices, hour.millis)
   for (let look = 1; look <= hour.looks; look++) {
-    await sleep(hour.millis / hour.looks)
-    for (const [index, session] of sessions.entries()) series[index]!.push(await liveBytes(session))
+    await sleep(hour.millis / hour.looks - looks * 1000)
+    const live = await Promise.all(sessions.map(liveBytes))
+    live.forEach((bytes, index) => series[index]!.push(bytes))
     const mebibytes = series.map((values) => (values.at(-1)! / 2 ** 20).toFixed(1)).join(", ")
     process.stderr.write(`${new Date().toISOString()} live memory of the pages in MiB: ${mebibytes}\n`)
   }
