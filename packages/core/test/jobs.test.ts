@@ -1,6 +1,7 @@
 import {
   defaultProjectId,
   type Device,
+  DeviceCloud,
   deviceIdentity,
   Devices,
   DeviceSessions,
@@ -8,10 +9,19 @@ import {
   Jobs,
   Uplink
 } from "@device-cloud/core"
-import { TestCloud } from "@device-cloud/testing"
-import { assert, layer } from "@effect/vitest"
-import { Clock, Deferred, Effect, Queue } from "effect"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Faults, Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { assert, it, layer } from "@effect/vitest"
+import { Clock, Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
+
+const cloudWith = (...faults: ReadonlyArray<Faults.Fault>) =>
+  DeviceCloud.layer.pipe(
+    Layer.provideMerge(Faults.layer({ seed: 1, faults })),
+    Layer.provideMerge(StorageMemory.layer),
+    Layer.provideMerge(PlatformNode.layer)
+  )
 
 const createJob = (name: string, { deviceId }: Device) =>
   Effect.flatMap(Jobs, (jobs) => jobs.create(defaultProjectId, { name, document: {}, deviceIds: [deviceId] }))
@@ -109,3 +119,32 @@ layer(TestCloud.layer)("jobs of devices", (it) => {
       assert.deepStrictEqual(yield* back.told, taskIds.slice(4, 11))
     }))
 })
+
+it.effect.each([["2 minutes"], ["35 seconds"]] as const)(
+  "a device that ends its task while the store is away until %s has not timed out",
+  ([until]) =>
+    Effect.gen(function*() {
+      const jobs = yield* Jobs
+      const product = yield* Fixtures.createProduct()
+      const identity = yield* Fixtures.createDevice(product)
+      const device = yield* SimulatedDevice.connect(identity)
+      const { jobId } = yield* jobs.create(product.projectId, {
+        name: "Calibrate",
+        document: {},
+        timeout: 30,
+        deviceIds: [identity.deviceId]
+      })
+      const report = (status: string) => device.send("thing.job.update", { taskId: String(jobId), status })
+      yield* report("IN_PROGRESS")
+      yield* TestClock.adjust("10 seconds")
+      const reported = yield* Effect.forkChild(report("SUCCEEDED"))
+      yield* TestClock.adjust("3 minutes")
+      yield* Fiber.join(reported)
+      const { counts } = yield* jobs.get(product.projectId, jobId)
+      assert.deepInclude(counts, { succeeded: 1, timed_out: 0 })
+    }).pipe(Effect.provide(cloudWith({
+      on: ["JobStore.claimDue", "JobStore.report"],
+      does: "fail",
+      during: ["5 seconds", until]
+    })))
+)

@@ -178,8 +178,13 @@ const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
           return outcome
         })
       ),
-    claimDue: ({ again, limit, now }) =>
+    claimDue: ({ again, late, limit, now }) =>
       Effect.sync(() => {
+        for (const { due, tasks } of jobs.values()) {
+          for (const [deviceId, dueAt] of due) {
+            if (dueAt < late && tasks.get(deviceId)!.task.state === "in_progress") due.set(deviceId, again)
+          }
+        }
         const due = [...jobs.values()].flatMap((job) =>
           [...job.due].flatMap(([deviceId, dueAt]) => dueAt <= now ? [{ job, deviceId, dueAt }] : [])
         ).sort((a, b) => a.dueAt - b.dueAt)

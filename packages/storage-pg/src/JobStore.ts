@@ -236,10 +236,17 @@ const make = ({ reads, sql }: Clients) => {
       ),
     report: (reports) =>
       reports.length === 0 ? Effect.succeed([]) : Effect.mapError(report(reports), storeError("JobStore.report")),
-    claimDue: ({ again, limit, now }) =>
-      sql<{ readonly device_id: string; readonly is_online: boolean }>`
-        WITH due AS (
-          SELECT job_id, device_id FROM job_task WHERE due_at <= ${instant(now)}
+    claimDue: ({ again, late, limit, now }) => {
+      const isLate = sql`(state = 'in_progress' AND due_at < ${instant(late)})`
+      return sql<{ readonly device_id: string; readonly is_online: boolean }>`
+        WITH late AS (
+          SELECT job_id, device_id FROM job_task WHERE ${isLate}
+          ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+        ), prolonged AS (
+          UPDATE job_task SET due_at = ${instant(again)} FROM late
+          WHERE job_task.job_id = late.job_id AND job_task.device_id = late.device_id
+        ), due AS (
+          SELECT job_id, device_id FROM job_task WHERE due_at <= ${instant(now)} AND NOT ${isLate}
           ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
         )
         UPDATE job_task SET state = CASE state WHEN 'in_progress' THEN 'timed_out' ELSE state END,
@@ -253,7 +260,8 @@ const make = ({ reads, sql }: Clients) => {
           rows.map(({ device_id, is_online }) => ({ deviceId: device_id as DeviceId, isOnline: is_online }))
         ),
         Effect.mapError(storeError("JobStore.claimDue"))
-      ),
+      )
+    },
     prune: ({ before, limit }) =>
       pruneWithParts(
         reads,

@@ -228,8 +228,9 @@ const make = (sql: Sqlite["Service"]) => {
         for (const task of tasks) tell(task, at)
       }),
     report: (reports) => sql.write("JobStore.report", () => reports.map(report)),
-    claimDue: ({ again, limit, now }) =>
+    claimDue: ({ again, late, limit, now }) =>
       sql.write("JobStore.claimDue", () => {
+        sql.run("UPDATE job_task SET due_at = ? WHERE state = 'in_progress' AND due_at < ?", [again, late])
         const due = sql.all<TaskRow & { readonly status: string }>(
           `SELECT job_task.*, device.status FROM job_task JOIN device USING (device_id)
             WHERE due_at <= ? ORDER BY due_at LIMIT ?`,

@@ -32,8 +32,15 @@ const JobDue = NodeBus.channel("job/due", Schema.Struct({ deviceId: DeviceId }))
 
 /** Due tasks that one tick takes: a node tells at most so many devices in a second. */
 const claimLimit = 1000
-/** Milliseconds until a task is due again of which its device has not been told. */
+/**
+ * Milliseconds until a task is due again of which its device has not been told, or
+ * whose time was up while the cloud was away: the device could not report its end.
+ */
 const claimMillis = 60_000
+/** Milliseconds; a node that works notices sooner that the time of a task is up. */
+const awayMillis = 10_000
+/** Milliseconds that a node waits after a failure: reports that wait for the store come before time-outs. */
+const pauseMillis = 3000
 /** Tasks of one device that it is told of at a time; of more when one of them has ended. */
 const perDevice = 10
 /** Devices whose tasks are read at once, and that are noted as told at once. */
@@ -140,7 +147,12 @@ const make = Effect.gen(function*() {
   /** Takes what is due. The tasks of devices that are not connected wait until they come back. */
   const claim = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
-    const claimed = yield* store.claimDue({ now, again: now + claimMillis, limit: claimLimit })
+    const claimed = yield* store.claimDue({
+      now,
+      late: now - awayMillis,
+      again: now + claimMillis,
+      limit: claimLimit
+    })
     const elsewhere = new Set<DeviceId>()
     for (const { deviceId, isOnline } of claimed) {
       if (sessions.session(deviceId) !== undefined) due.add(deviceId)
@@ -174,7 +186,12 @@ const make = Effect.gen(function*() {
     missed: Effect.void
   })
   yield* tick.pipe(
-    Effect.catchCause((cause) => Effect.logWarning("Devices could not be told of tasks that are due", cause)),
+    Effect.catchCause((cause) =>
+      Effect.andThen(
+        Effect.logWarning("Devices could not be told of tasks that are due", cause),
+        Effect.sleep(pauseMillis)
+      )
+    ),
     Periodic.looking
   )
 

@@ -86,10 +86,12 @@ export class JobStore extends Context.Service<JobStore, {
    * Takes at most `limit` tasks that are due at `now`, the longest due first, and
    * returns their devices. A task in progress times out and is untold. Tasks of
    * devices that are online are due again at `again`, the others not any more. No
-   * two callers get the same task.
+   * two callers get the same task. Tasks in progress that were due before `late` are
+   * not taken: they are due again at `again`, as many at a time as the store likes.
    */
   readonly claimDue: (options: {
     readonly now: number
+    readonly late: number
     readonly again: number
     readonly limit: number
   }) => Effect.Effect<ReadonlyArray<{ readonly deviceId: DeviceId; readonly isOnline: boolean }>, StoreError>
