@@ -28,6 +28,21 @@ const endless = (failsAfter: number) =>
         })))
     }))).pipe(Layer.provideMerge(StorageMemory.layer))
 
+/** Stops to read: buffers of the sockets fill up, then nothing more is read of the store. Returns how many chunks were. */
+const stopReading = Effect.fnUntraced(function*(response: IncomingMessage) {
+  response.once("data", () => response.pause())
+  let before = -1
+  yield* eventually(Effect.sync(() => reading.chunks), {
+    until: (chunks) => {
+      const isStill = chunks > 0 && chunks === before
+      before = chunks
+      return isStill
+    },
+    interval: "200 millis"
+  })
+  return before
+})
+
 /** Begins an export of a new product. Its connection ends with the scope. */
 const beginExport = (suffix: string, key = ownerKey) =>
   Effect.gen(function*() {
@@ -54,17 +69,7 @@ layer(patient, { excludeTestServices: true })("an export of a history that has n
   it.effect("reads no more than its client takes, holds its turn, and ends when the client leaves", () =>
     Effect.gen(function*() {
       const response = yield* beginExport("?format=ndjson")
-      response.once("data", () => response.pause())
-      // Buffers of the sockets fill up, then nothing more is read.
-      let before = -1
-      yield* eventually(Effect.sync(() => reading.chunks), {
-        until: (chunks) => {
-          const isStill = chunks > 0 && chunks === before
-          before = chunks
-          return isStill
-        },
-        interval: "200 millis"
-      })
+      const before = yield* stopReading(response)
       assert.strictEqual((yield* call("GET", "/products")).status, 429)
       assert.isFalse(reading.hasEnded)
       response.resume()
@@ -84,6 +89,17 @@ layer(patient, { excludeTestServices: true })("an export of a history that has n
       yield* call("DELETE", `/access-keys/${body.data.id}`)
       yield* Effect.promise(() => closed)
       assert.isFalse(response.complete)
+      assert.isTrue(reading.hasEnded)
+    }))
+
+  it.effect("breaks off when its access key is removed and its client does not read", () =>
+    Effect.gen(function*() {
+      const { body } = yield* call("POST", "/access-keys", { body: { name: "exports", role: "viewer" } })
+      const response = yield* beginExport("?format=csv", body.data.key)
+      yield* stopReading(response)
+      assert.isFalse(reading.hasEnded)
+      yield* call("DELETE", `/access-keys/${body.data.id}`)
+      yield* eventually(call("GET", "/products"), { until: ({ status }) => status === 200 })
       assert.isTrue(reading.hasEnded)
     }))
 })

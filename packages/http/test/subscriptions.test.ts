@@ -1,4 +1,11 @@
-import { AllowPrivateWebhooks, ProjectId, SubscriptionLease } from "@device-cloud/core"
+import {
+  AllowPrivateWebhooks,
+  defaultProjectId,
+  type DomainEvent,
+  Feed,
+  ProjectId,
+  SubscriptionLease
+} from "@device-cloud/core"
 import { eventually } from "@device-cloud/testing"
 import {
   call,
@@ -13,7 +20,13 @@ import { assert, it, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Queue } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as httpRequest,
+  type Server
+} from "node:http"
 import type { AddressInfo } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
 import * as OpenReads from "../src/subscription/OpenReads.ts"
@@ -342,6 +355,56 @@ for (const [name, storage] of storages) {
         assert.strictEqual(event!.id.split("-")[1], results[0].id)
         const missing = yield* call("GET", "/subscriptions/999999/events", { headers: { accept: "text/event-stream" } })
         assert.strictEqual(missing.body.code, 40422)
+      }))
+
+    it.effect("streams end when their access key is removed, also for a client that does not read", () =>
+      Effect.gen(function*() {
+        const device = yield* newDevice()
+        const { subscription_id } = yield* subscribe({
+          filter: { device_ids: [device.device_id], types: ["property"] }
+        })
+        const { id, key } = yield* data("POST", "/access-keys", { name: "k", role: "operator" })
+        const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+        const open = (worker: string) =>
+          Effect.callback<IncomingMessage>((resume) => {
+            httpRequest(`${url}/openapi/v1/subscriptions/${subscription_id}/events?worker=${worker}`, {
+              agent: false,
+              headers: { authorization: `Bearer ${key}`, accept: "text/event-stream" }
+            }, (response) => {
+              response.on("error", () => {})
+              resume(Effect.succeed(response))
+            }).end()
+          })
+        const closed = (response: IncomingMessage) =>
+          Effect.callback<void>((resume) => void response.once("close", () => resume(Effect.void)))
+        const feed = yield* Feed
+        const event = {
+          _tag: "PropertiesReported",
+          at: Date.now(),
+          device: {
+            projectId: defaultProjectId,
+            productKey: device.product_key,
+            deviceId: device.device_id,
+            deviceName: device.device_name
+          },
+          properties: { text: { value: "x".repeat(200_000), time: 1 } },
+          earlier: []
+        } as unknown as DomainEvent
+        // Far more than sockets and kernels keep.
+        for (let i = 0; i < 60; i++) yield* feed.append([event])
+        const stuck = yield* open("default")
+        yield* Effect.promise(() => new Promise((resolve) => stuck.once("readable", resolve)))
+        const reading = yield* open("other")
+        reading.resume()
+        const told = yield* Effect.forkChild(closed(reading), { startImmediately: true })
+        yield* Effect.sleep("1 second")
+        yield* call("DELETE", `/access-keys/${id}`)
+        yield* Fiber.join(told)
+        assert.isTrue(reading.complete)
+        yield* Effect.sleep("1 second")
+        stuck.resume()
+        yield* closed(stuck)
+        assert.isFalse(stuck.complete)
       }))
 
     it.effect("pushes signed requests, which a receiver can check", () =>

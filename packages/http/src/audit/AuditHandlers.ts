@@ -10,6 +10,7 @@ import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { failWhenEnded } from "../middleware/Caller.ts"
+import { endingWith } from "../middleware/EndingStream.ts"
 import { RoleTooLow } from "../project/ProjectFailures.ts"
 import { AuditRecord } from "./AuditApi.ts"
 
@@ -35,10 +36,10 @@ export const layer = group(
         }
         if (format === "ndjson" || format === "csv") {
           const { contentType, head, line } = formats[format]
-          const entries = Stream.interruptWhen(log.export(project_id, filter), failWhenEnded(principal))
-          const lines = Stream.map(entries, (entry) => line(auditRecord(entry)))
+          const lines = Stream.map(log.export(project_id, filter), (entry) => line(auditRecord(entry)))
+          const text = Stream.encodeText(Stream.concat(Stream.fromIterable(head), lines))
           return HttpServerResponse.stream(
-            Stream.encodeText(Stream.concat(Stream.fromIterable(head), lines)),
+            yield* endingWith(text, failWhenEnded(principal)),
             { contentType, headers: { "content-disposition": `attachment; filename="audit.${format}"` } }
           )
         }

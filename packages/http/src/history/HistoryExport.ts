@@ -2,9 +2,10 @@
  * The forms in which history is exported.
  */
 import type { DeviceHistory, Json } from "@device-cloud/core"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Schema, type Scope, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import * as Csv from "../Csv.ts"
+import { endingWith } from "../middleware/EndingStream.ts"
 
 export const ExportFormat = Schema.Literals(["csv", "ndjson"])
 
@@ -56,21 +57,24 @@ const inSlices = ({ device, samples }: DeviceHistory): Stream.Stream<DeviceHisto
 
 /**
  * A response that is written while it is read: a client that does not read stops
- * the stream, and a failure of the stream ends the connection before the response
- * is whole.
+ * the stream. A failure of the stream, or of `end`, ends the connection before the
+ * response is whole.
  */
-export const exportResponse = <E>(
+export const exportResponse = <E, E2>(
   history: Stream.Stream<DeviceHistory, E>,
+  end: Effect.Effect<never, E2>,
   format: typeof ExportFormat.Type = "csv"
-): HttpServerResponse.HttpServerResponse => {
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, Scope.Scope> => {
   const { contentType, head, lines } = formats[format]
-  return HttpServerResponse.stream(
-    history.pipe(
-      Stream.flatMap(inSlices),
-      Stream.map(lines),
-      (text) => Stream.concat(Stream.fromIterable(head), text),
-      Stream.encodeText
-    ),
-    { contentType, headers: { "content-disposition": `attachment; filename="history.${format}"` } }
+  const text = history.pipe(
+    Stream.flatMap(inSlices),
+    Stream.map(lines),
+    (text) => Stream.concat(Stream.fromIterable(head), text),
+    Stream.encodeText
   )
+  return Effect.map(endingWith(text, end), (body) =>
+    HttpServerResponse.stream(
+      body,
+      { contentType, headers: { "content-disposition": `attachment; filename="history.${format}"` } }
+    ))
 }

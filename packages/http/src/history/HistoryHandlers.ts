@@ -10,7 +10,7 @@ import {
   type HistoryScan,
   type HistorySeries
 } from "@device-cloud/core"
-import { Clock, Effect, Result, Stream } from "effect"
+import { Clock, Effect, Result } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { failWhenEnded } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
@@ -63,14 +63,14 @@ export const layer = group(
       exportDeviceHistory: ({ params, query }) =>
         CurrentPrincipal.use((caller) =>
           history.exportDevice(caller.projectId, params.device_id, scanOf(query)).pipe(
-            Effect.map((stream) => exportResponse(Stream.interruptWhen(stream, failWhenEnded(caller)), query.format)),
+            Effect.flatMap((stream) => exportResponse(stream, failWhenEnded(caller), query.format)),
             Effect.catch(failWith)
           )
         ),
       exportProductHistory: ({ params, query }) =>
         CurrentPrincipal.use((caller) =>
           history.exportProduct(caller.projectId, params.product_key, scanOf(query)).pipe(
-            Effect.map((stream) => exportResponse(Stream.interruptWhen(stream, failWhenEnded(caller)), query.format)),
+            Effect.flatMap((stream) => exportResponse(stream, failWhenEnded(caller), query.format)),
             Effect.catch(failWith)
           )
         ),

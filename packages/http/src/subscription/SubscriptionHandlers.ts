@@ -12,13 +12,14 @@ import {
   SubscriptionReader,
   Subscriptions
 } from "@device-cloud/core"
-import { Clock, Effect, Stream } from "effect"
+import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { group } from "../ApiHandlers.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { type Caller, failWhenEnded, shownAnswer, shownUrl } from "../middleware/Caller.ts"
+import { endingWith } from "../middleware/EndingStream.ts"
 import { snakeCase, toCamelCase } from "../SnakeCase.ts"
 import * as EventStream from "./EventStream.ts"
 import * as OpenReads from "./OpenReads.ts"
@@ -69,7 +70,7 @@ export const layer = group(
         yield* openRead(projectId)
         const from = headers["last-event-id"] ?? cursor
         const events = yield* EventStream.open(reader, { ...subscriber, cursor: from, limit })
-        return HttpServerResponse.stream(Stream.interruptWhen(events, ended), {
+        return HttpServerResponse.stream(yield* endingWith(events, ended), {
           contentType: "text/event-stream",
           headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
         })
