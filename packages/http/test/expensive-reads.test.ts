@@ -3,10 +3,14 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { call, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
-import { assert, layer } from "@effect/vitest"
+import { assert, it, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
-import { Context, Deferred, Effect, Fiber, Latch, Layer } from "effect"
+import { Context, Deferred, Effect, Fiber, Latch, Layer, type Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { newDatabase } from "../../../vitest.storages.ts"
+import type { TooManyRequests } from "../src/Failure.ts"
+import { CurrentPrincipal } from "../src/middleware/Authorization.ts"
+import { ExpensiveRead } from "../src/middleware/ExpensiveRead.ts"
 
 /** Reads that wait until it is opened. */
 const makeGate = () => {
@@ -138,3 +142,22 @@ layer(database, { excludeTestServices: true })("lists of projects on PostgreSQL"
       ])
     }))
 })
+
+it.effect("a read that waits for its turn for long is refused, before its request has taken too long", () =>
+  Effect.gen(function*() {
+    // The rest of what a handler has does not matter to the middleware.
+    const takesTurn = (yield* ExpensiveRead) as unknown as <A>(
+      handler: Effect.Effect<A>
+    ) => Effect.Effect<A, typeof TooManyRequests.Type, CurrentPrincipal | Scope.Scope>
+    const read = <A>(handler: Effect.Effect<A>) =>
+      takesTurn(handler).pipe(
+        Effect.provideService(CurrentPrincipal, { projectId: defaultProjectId } as CurrentPrincipal["Service"]),
+        Effect.scoped
+      )
+    const held = yield* Effect.forkChild(read(Effect.never), { startImmediately: true })
+    const waiting = yield* Effect.forkChild(Effect.flip(read(Effect.never)), { startImmediately: true })
+    yield* TestClock.adjust("10 seconds")
+    assert.strictEqual((yield* Fiber.join(waiting)).code, 42900)
+    yield* Fiber.interrupt(held)
+    assert.strictEqual(yield* read(Effect.succeed(204)), 204)
+  }).pipe(Effect.provide(ExpensiveRead.layer({ atOnce: 1, waiting: 1 }))))

@@ -33,6 +33,9 @@ export class ExpensiveRead extends HttpApiMiddleware.Service<ExpensiveRead, { re
 /** Seconds after which there may be room. */
 const retryAfter = 1
 
+/** How long a read waits for its turn: less than a request may take. An export may hold a turn for long. */
+const longestWait = "10 seconds"
+
 interface Turns {
   readonly semaphore: Semaphore.Semaphore
   /** That run or wait. */
@@ -59,7 +62,8 @@ const makeTurns = ({ atOnce = 2, waiting = 32 }: ExpensiveReadLimits) => {
   /** The turn ends with the scope: that of a request is open until a stream in its response has ended. */
   return Effect.fnUntraced(function*(projectId: ProjectId) {
     const { semaphore } = yield* Effect.acquireRelease(enter(projectId), (turns) => leave(projectId, turns))
-    yield* Effect.acquireRelease(semaphore.take(1), () => semaphore.release(1), { interruptible: true })
+    const turn = Effect.timeoutOrElse(semaphore.take(1), { duration: longestWait, orElse: () => Effect.fail(tooMany) })
+    yield* Effect.acquireRelease(turn, () => semaphore.release(1), { interruptible: true })
   })
 }
 
