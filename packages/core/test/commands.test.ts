@@ -4,6 +4,7 @@ import {
   defaultProjectId,
   delta,
   type Device,
+  DeviceCloud,
   DeviceId,
   deviceIdentity,
   Devices,
@@ -15,9 +16,11 @@ import {
   ThingModels,
   Uplink
 } from "@device-cloud/core"
-import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Faults, Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
+import { Clock, Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 
@@ -683,3 +686,34 @@ it.effect("what is asked after a clock that was ahead is right again is sent, wh
     assert.deepInclude(desired?.params, { state: { reported: { power: 0, target: 20 }, desired: { power: 1 } } })
     assert.deepStrictEqual(command?.params, { power: 1 })
   }).pipe(Effect.provide(TestCloud.layer)))
+
+it.effect("a command whose reply waits for the store when its time is over does not expire", () =>
+  Effect.gen(function*() {
+    const product = yield* Fixtures.createProduct()
+    const identity = yield* Fixtures.createDevice(product)
+    const device = yield* SimulatedDevice.connect(identity)
+    const commands = yield* Commands
+    const { messageId } = yield* commands.callService(product.projectId, identity.deviceId, "calibrate", {}, {
+      ttl: 10
+    })
+    yield* TestClock.adjust("10 seconds")
+    const { id } = yield* take(device)
+    const replied = yield* Effect.forkChild(device.send("thing.service.calibrate_reply", { id, code: 200 }))
+    yield* TestClock.adjust("3 minutes")
+    yield* Fiber.join(replied)
+    const { state } = yield* commands.get(product.projectId, identity.deviceId, messageId)
+    assert.strictEqual(state, "succeeded")
+  }).pipe(Effect.provide(
+    DeviceCloud.layer.pipe(
+      Layer.provideMerge(Faults.layer({
+        seed: 1,
+        faults: [{
+          on: ["CommandStore.expire", "CommandStore.advance", "UplinkStore.commit"],
+          does: "fail",
+          during: ["5 seconds", "90 seconds"]
+        }]
+      })),
+      Layer.provideMerge(StorageMemory.layer),
+      Layer.provideMerge(PlatformNode.layer)
+    )
+  )))

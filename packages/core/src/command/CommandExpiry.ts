@@ -25,9 +25,6 @@ export const layer: Layer.Layer<never, never, CommandStore | ProjectActivity> = 
         yield* Effect.yieldNow
       }
     })
-    yield* expire.pipe(
-      Effect.catch((error) => Effect.logWarning("Commands could not be expired", error)),
-      Periodic.looking
-    )
+    yield* expire.pipe(Periodic.lookingForEnds("Commands could not be expired"))
   })
 )

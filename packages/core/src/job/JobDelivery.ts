@@ -39,8 +39,6 @@ const claimLimit = 1000
 const claimMillis = 60_000
 /** Milliseconds; a node that works notices sooner that the time of a task is up. */
 const awayMillis = 10_000
-/** Milliseconds that a node waits after a failure: reports that wait for the store come before time-outs. */
-const pauseMillis = 3000
 /** Tasks of one device that it is told of at a time; of more when one of them has ended. */
 const perDevice = 10
 /** Devices whose tasks are read at once, and that are noted as told at once. */
@@ -186,13 +184,7 @@ const make = Effect.gen(function*() {
     missed: Effect.void
   })
   yield* tick.pipe(
-    Effect.catchCause((cause) =>
-      Effect.andThen(
-        Effect.logWarning("Devices could not be told of tasks that are due", cause),
-        Effect.sleep(pauseMillis)
-      )
-    ),
-    Periodic.looking
+    Periodic.lookingForEnds("Devices could not be told of tasks that are due")
   )
 
   return JobDelivery.of({

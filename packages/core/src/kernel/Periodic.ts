@@ -29,3 +29,16 @@ export const every = (pause: Duration.Input): <R>(work: Effect.Effect<unknown, n
 /** Does the work now, and again a {@link LookInterval} after each end. */
 export const looking = <R>(work: Effect.Effect<unknown, never, R>): Repeating<R> =>
   Effect.flatMap(LookInterval, (millis) => every(millis)(work))
+
+/** Milliseconds that a node waits after a failure to look for what ends when its time is up. */
+const pauseMillis = 3000
+
+/**
+ * Looks for what ends when its time is up. A failure is logged with the message, and the
+ * node then waits for a moment: what devices have said while the store was away comes first.
+ */
+export const lookingForEnds = (message: string) => <E, R>(work: Effect.Effect<unknown, E, R>): Repeating<R> =>
+  work.pipe(
+    Effect.catchCause((cause) => Effect.andThen(Effect.logWarning(message, cause), Effect.sleep(pauseMillis))),
+    looking
+  )

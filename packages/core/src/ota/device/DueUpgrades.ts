@@ -24,8 +24,6 @@ export const layer: Layer.Layer<never, never, OtaStore | UpgradePace | UpgradePu
 const claimLimit = 500
 /** Milliseconds until a claimed record is due again, unless it changes: its device was connected to a node that is gone. */
 const claimMillis = 5000
-/** Milliseconds that a node waits after a failure: reports that wait for the store come before time-outs. */
-const pauseMillis = 3000
 
 const make = Effect.gen(function*() {
   const store = yield* OtaStore
@@ -67,12 +65,6 @@ const make = Effect.gen(function*() {
   })
 
   yield* tick.pipe(
-    Effect.catchCause((cause) =>
-      Effect.andThen(
-        Effect.logWarning("Upgrades that are due could not be carried on", cause),
-        Effect.sleep(pauseMillis)
-      )
-    ),
-    Periodic.looking
+    Periodic.lookingForEnds("Upgrades that are due could not be carried on")
   )
 })
