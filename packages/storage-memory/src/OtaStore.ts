@@ -321,7 +321,7 @@ const make = Effect.gen(function*() {
     removeTask: (taskId) =>
       Effect.sync(() => {
         const task = tasks.get(taskId)
-        if (task !== undefined && isOngoing(task)) return false
+        if (task === undefined || isOngoing(task)) return false
         if (ota.recordsOfTask(taskId).some(({ status }) => !isUpgradeFinal(status))) return false
         ota.removeTask(taskId)
         return true

@@ -264,8 +264,8 @@ export const make: Effect.Effect<
         const open = yield* sql`SELECT device_id FROM ota_record
           WHERE task_id = ${taskId} AND ${isUnfinished} LIMIT 1`
         if (open.length > 0) return false
-        yield* sql`DELETE FROM ota_task WHERE task_id = ${taskId}`
-        return true
+        const removed = yield* sql`DELETE FROM ota_task WHERE task_id = ${taskId} RETURNING task_id`
+        return removed.length > 0
       }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.removeTask"))),
     pruneTasks: ({ before, limit }) =>
       pruneWithParts(

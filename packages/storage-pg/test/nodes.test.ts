@@ -299,6 +299,71 @@ it.live("a roll-out reaches the devices of all nodes in its time, whichever find
     assert.deepStrictEqual([counts.pending, counts.upgrading], [0, 12])
   }).pipe(Effect.scoped))
 
+it.live("of two nodes that are asked to remove the same at once, one has removed it, and the other finds nothing", () =>
+  Effect.gen(function*() {
+    const url = yield* newDatabase
+    const [first, second] = [yield* cloudOn(url), yield* cloudOn(url)]
+    const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
+    /** Both have found what they remove when the first of them removes it. */
+    const atOnce = <A, E extends { readonly _tag: string }>(
+      table: string,
+      remove: Effect.Effect<A, E, DeviceCloud.DeviceCloud>
+    ) =>
+      Effect.gen(function*() {
+        const removals = yield* sql.withTransaction(Effect.gen(function*() {
+          yield* sql`SELECT FROM ${sql(table)} FOR UPDATE`
+          const removals = yield* Effect.forEach([first, second], (node) =>
+            remove.pipe(
+              Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: () => "removed" }),
+              Effect.provide(node),
+              Effect.forkDetach
+            ))
+          yield* eventually(
+            sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
+              WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+            { until: ([row]) => row!.count === 2 }
+          )
+          return removals
+        }))
+        return (yield* Effect.forEach(removals, Fiber.join)).toSorted()
+      })
+
+    const { gateway, sub, taskId } = yield* Effect.gen(function*() {
+      const gateway = yield* createDevice
+      const firmware = yield* (yield* Firmwares).create(defaultProjectId, gateway.productKey, {
+        name: "Lamp",
+        version: "2.0.0",
+        ossPath: "https://cloud.example.com/firmware.bin",
+        algorithms: "md5",
+        hash: "93230c3bde425a9d7984a594ac55ea1e"
+      })
+      const tasks = yield* UpgradeTasks
+      const { taskId } = yield* tasks.createUpgradeTask(defaultProjectId, firmware.firmware.firmwareId, {
+        scopeMode: "all",
+        cloudPush: true
+      })
+      yield* tasks.cancel(defaultProjectId, taskId)
+      const sub = yield* Effect.flatMap(
+        Fixtures.createProduct({ nodeType: "gateway-sub", validateType: "none" }),
+        Fixtures.createDevice
+      )
+      yield* sql`INSERT INTO sub_device (device_id, gateway_id, attached_at)
+        VALUES (${sub.deviceId}, ${gateway.deviceId}, now())`
+      return { gateway, sub, taskId }
+    }).pipe(Effect.provide(first))
+    assert.deepStrictEqual(
+      yield* atOnce("ota_task", UpgradeTasks.use((tasks) => tasks.remove(defaultProjectId, taskId))),
+      ["TaskNotFound", "removed"]
+    )
+    assert.deepStrictEqual(
+      yield* atOnce(
+        "sub_device",
+        Topologies.use((topologies) => topologies.remove(defaultProjectId, gateway.deviceId, [sub]))
+      ),
+      ["NotInTopology", "removed"]
+    )
+  }).pipe(Effect.scoped))
+
 it.live("a node that did not hear the others finds out what became of its devices", () =>
   Effect.gen(function*() {
     const url = yield* newDatabase

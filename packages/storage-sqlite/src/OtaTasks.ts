@@ -240,7 +240,7 @@ export const make = (
     removeTask: (taskId) =>
       sql.write("OtaStore.removeTask", () => {
         const task = findTask(sql, taskId)
-        if (task !== undefined && isOngoing(task)) return false
+        if (task === undefined || isOngoing(task)) return false
         const open = sql.get("SELECT 1 FROM ota_record WHERE task_id = ? AND is_open = 1 LIMIT 1", [taskId])
         if (open !== undefined) return false
         sql.run("DELETE FROM ota_task WHERE task_id = ?", [taskId])

@@ -303,7 +303,14 @@ const make = Effect.gen(function*() {
       })
       const at = yield* Clock.currentTimeMillis
       const detached = yield* feed.commit(
-        store.detach({ subDeviceIds, gatewayId, state: "closed", at }),
+        Effect.gen(function*() {
+          const detached = yield* store.detach({ subDeviceIds, gatewayId, state: "closed", at })
+          const ended = new Set(detached.map(({ subDevice }) => subDevice.deviceId))
+          const missed = subDeviceIds.findIndex((deviceId) => !ended.has(deviceId))
+          // Somebody else has just removed it.
+          if (missed >= 0) return yield* new NotInTopology({ gatewayId, device: deviceKey(names[missed]!) })
+          return detached
+        }),
         topologyEvents("delete", at)
       )
       yield* announceDetached(sessions, detached)

@@ -430,7 +430,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isFalse(yield* store.removeTask(taskId))
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "ongoing")
         yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "succeeded")])
-        assert.isTrue(yield* store.removeTask(taskId))
+        const removed = yield* Effect.all([store.removeTask(taskId), store.removeTask(taskId)], {
+          concurrency: "unbounded"
+        })
+        assert.deepStrictEqual(removed.toSorted(), [false, true])
         assert.isTrue(Option.isNone(yield* store.task(projectId, taskId)))
         assert.isTrue(Option.isNone(yield* store.record(devices[0]!.deviceId)))
         assert.isTrue(Option.isSome(yield* store.firmware(projectId, firmwareId)))

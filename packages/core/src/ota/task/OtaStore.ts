@@ -164,7 +164,10 @@ export class OtaStore extends Context.Service<OtaStore, {
     cancelled: ReadonlyArray<"pending" | "upgrading">,
     at: number
   ) => Effect.Effect<boolean, StoreError>
-  /** Removes a task and its records. Returns false, and removes nothing, while it or one of its records has not ended. */
+  /**
+   * Removes a task and its records. Returns false, and removes nothing, while it or
+   * one of its records has not ended, and if there is none.
+   */
   readonly removeTask: (taskId: number) => Effect.Effect<boolean, StoreError>
   /**
    * Removes upgrade tasks that last changed before `before`, Unix milliseconds, and

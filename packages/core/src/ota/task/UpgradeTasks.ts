@@ -257,6 +257,8 @@ const make = Effect.gen(function*() {
     const task = yield* get(projectId, taskId)
     if (isOngoing(task)) return yield* end(task, "cancelled")
     if (!(yield* store.removeTask(taskId))) {
+      // Unless somebody else has just removed it.
+      yield* get(projectId, taskId)
       return yield* new TaskState({ taskId, reason: "it is cancelled, and devices that had begun still finish" })
     }
   })
