@@ -18,13 +18,10 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { HttpServer } from "effect/http"
 import { createServer } from "node:http"
-import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
+import { InvalidConfig, isUrl, type ServerConfig } from "./ServerConfig.ts"
 
 /** Characters of the key that the broker shows. */
 const minKeyLength = 32
-
-const hasScheme = (url: string, ...schemes: ReadonlyArray<string>): boolean =>
-  URL.canParse(url) && schemes.includes(new URL(url).protocol)
 
 /** Carries devices while it lives, and answers the questions of the broker on a port of its own. */
 export const layer = (
@@ -47,10 +44,10 @@ export const layer = (
   Layer.unwrap(Effect.gen(function*() {
     const { httpHost: host, mqttBridgeDevicesUrl: mqttUrl, mqttBridgeHooksKey, mqttBridgeHooksPort } = config
     const refuse = (message: string) => new InvalidConfig({ message })
-    if (!hasScheme(Redacted.value(url), "amqp:", "amqps:")) {
+    if (!isUrl(Redacted.value(url), "amqp:", "amqps:")) {
       return yield* refuse("MQTT_BRIDGE_URL: expected amqp://user:password@host:5672/vhost, or amqps:")
     }
-    if (!hasScheme(mqttUrl, "mqtt:", "mqtts:")) {
+    if (!isUrl(mqttUrl, "mqtt:", "mqtts:")) {
       return yield* refuse("MQTT_BRIDGE_DEVICES_URL: expected where devices connect, like mqtt://host:1883")
     }
     const port = yield* Option.match(mqttBridgeHooksPort, {

@@ -127,7 +127,14 @@ const readRate = Effect.fnUntraced(function*(variable: string, text: Option.Opti
   })
 })
 
-const isHttp = (text: string): boolean => /^https?:/.test(text) && URL.canParse(text)
+/** Whether this is a URL with one of the schemes, a host, and parts that can be decoded. */
+export const isUrl = (text: string, ...schemes: ReadonlyArray<string>): boolean => {
+  if (!URL.canParse(text)) return false
+  const { host, protocol } = new URL(text)
+  return schemes.includes(protocol) && host !== "" && Result.isSuccess(Result.try(() => decodeURIComponent(text)))
+}
+
+const isHttp = (text: string): boolean => isUrl(text, "http:", "https:")
 
 /** The bucket of the objects; undefined: they are elsewhere. */
 const readBucket = Effect.fnUntraced(function*({ objects, s3 }: Pick<Config.Success<typeof config>, "objects" | "s3">) {
@@ -146,10 +153,7 @@ const readBucket = Effect.fnUntraced(function*({ objects, s3 }: Pick<Config.Succ
 })
 
 /** Whether these are servers of one cluster of NATS. */
-const isNats = (text: string): boolean =>
-  text.split(",").map((server) => server.trim()).every((server) =>
-    /^(?:nats|tls):/.test(server) && URL.canParse(server)
-  )
+const isNats = (text: string): boolean => text.split(",").every((server) => isUrl(server.trim(), "nats:", "tls:"))
 
 /** Fails unless the variable is not set or has a value of the kind that is expected. */
 const expectUrl = (variable: string, url: Option.Option<string>, isRight: (text: string) => boolean, like: string) =>

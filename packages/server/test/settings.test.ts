@@ -19,6 +19,7 @@ it.live.each([
   ["ADMIN_KEY", { ADMIN_KEY: "dck_short_key" }],
   ["SECRETS_KEY", { STORAGE: "postgres", DATABASE_URL: "postgres://127.0.0.1:1/none", SECRETS_KEY: "hunter2" }],
   ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],
+  ["MQTT_BRIDGE_URL", { MQTT_BRIDGE_URL: "amqp://ada:hunter2%@127.0.0.1" }],
   ["DATABASE_URL", { STORAGE: "postgres", DATABASE_URL: "postgres://user:hunter2@127.0.0.1:1/none" }]
 ] as WrongSettings)(
   "does not start with a wrong %s, and says so",
@@ -41,7 +42,9 @@ it.effect.each([
   ["OTLP_URL", { OTLP_URL: "grpc://127.0.0.1:4317" }],
   ["NATS_URL", { NATS_URL: "http://ada:hunter2@127.0.0.1:4222" }],
   ["BUS_URL", { BUS_URL: "nats://127.0.0.1:4222,127.0.0.2:4222" }],
+  ["BUS_URL", { BUS_URL: "nats:127.0.0.1" }],
   ["CLICKHOUSE_URL", { CLICKHOUSE_URL: "ada:hunter2@127.0.0.1" }],
+  ["CLICKHOUSE_URL", { CLICKHOUSE_URL: "http://ada:hunter2%@127.0.0.1/history" }],
   ["TLS_CERT_FILE and TLS_KEY_FILE", { TLS_CERT_FILE: "/nowhere" }]
 ] as WrongSettings)(
   "takes no wrong %s, and says so",
