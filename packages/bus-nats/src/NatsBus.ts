@@ -5,7 +5,7 @@
  * whoever is connected then; a connection that breaks, also because its node reads
  * too slowly, is another one afterwards, which begins with `missed`.
  */
-import { NodeBus, type Notice, NoticeListeners, StoreError } from "@device-cloud/core"
+import { NodeBus, type Notice, NoticeListeners, Outage, StoreError } from "@device-cloud/core"
 import { connect, type ConnectionOptions } from "@device-cloud/nats"
 import { Deferred, Effect, Layer, Schedule, Schema } from "effect"
 import { randomUUID } from "node:crypto"
@@ -63,6 +63,7 @@ const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...optio
   const everybody = `${prefix}.all`
   const oneNode = (id: string) => `${prefix}.node.${id}`
   const listeners = new NoticeListeners()
+  const outage = Outage.make("Other nodes cannot be heard")
   let connected: Connected | undefined
 
   const connection = Effect.acquireRelease(connect(options), (connection) =>
@@ -86,11 +87,12 @@ const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...optio
     yield* flush(current)
     // What was published before is missed.
     listeners.hear("missed")
+    if (yield* outage.over) yield* Effect.logInfo("Other nodes can be heard again")
     connected = current
     return yield* Deferred.await(current.ended)
   })
   yield* Effect.scoped(listen).pipe(
-    Effect.tapError((error) => Effect.logWarning("Other nodes cannot be heard", error)),
+    Effect.tapError(outage.failed),
     Effect.retry(Schedule.spaced("1 second")),
     Effect.forkScoped
   )

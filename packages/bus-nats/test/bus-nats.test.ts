@@ -3,7 +3,7 @@ import { NodeBus } from "@device-cloud/core"
 import { eventually } from "@device-cloud/testing"
 import { NodeBusContract } from "@device-cloud/testing/contracts"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger } from "effect"
 import * as NatsTestServer from "../../events-nats/test/NatsTestServer.ts"
 
 const nodeOn = (url: string) =>
@@ -38,6 +38,22 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("the bus on NA
       const bus = yield* nodeOn(server.url)
       const error = yield* Effect.flip(bus.publish([{ channel: "contract", payload: "" }]))
       assert.deepInclude(error, { _tag: "StoreError", operation: "NodeBus.publish", retryable: true })
+    }).pipe(Effect.scoped))
+
+  it.live("the log says once that the server is not there, and that it is back", () =>
+    Effect.gen(function*() {
+      const messages: Array<unknown> = []
+      const server = yield* NatsTestServer.make()
+      yield* nodeOn(server.url).pipe(
+        Effect.provide(Logger.layer([Logger.make(({ message }) => void messages.push([message].flat()[0]))]))
+      )
+      // It tries again every second.
+      yield* Effect.sleep("2500 millis")
+      assert.deepStrictEqual(messages, ["Other nodes cannot be heard"])
+      yield* server.start
+      yield* eventually(Effect.sync(() => messages.at(-1)), {
+        until: (message) => message === "Other nodes can be heard again"
+      })
     }).pipe(Effect.scoped))
 
   it.live("says that it could not publish when the server dies before it has confirmed", () =>

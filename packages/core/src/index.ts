@@ -255,6 +255,7 @@ export { type DataKey, KeyRing, KeyRingError, type SealedDataKey } from "./kerne
 export { KnownAddresses, makeKnownAddresses } from "./kernel/KnownAddresses.ts"
 export * from "./kernel/Mac.ts"
 export { addressGroup, type AddressRange } from "./kernel/NetworkAddress.ts"
+export * as Outage from "./kernel/Outage.ts"
 export * from "./kernel/Page.ts"
 export { LookInterval } from "./kernel/Periodic.ts"
 export { Randomness } from "./kernel/Randomness.ts"

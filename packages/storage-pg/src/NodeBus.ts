@@ -6,7 +6,7 @@
  * notice is a hint, which the end of the database may take with it
  * (docs/decisions/0088-notices-have-addresses.md).
  */
-import { Batcher, NodeBus, type Notice, NoticeListeners, type StoreError } from "@device-cloud/core"
+import { Batcher, NodeBus, type Notice, NoticeListeners, Outage, type StoreError } from "@device-cloud/core"
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, Queue, Schedule } from "effect"
 import type { SqlError } from "effect/sql"
@@ -51,6 +51,7 @@ const make = Effect.gen(function*() {
   const [own] = yield* sql<{ readonly id: string }>`SELECT gen_random_uuid()::text AS id`
   const nodeId = own!.id
   const listeners = new NoticeListeners()
+  const outage = Outage.make("Other nodes cannot be heard")
 
   /**
    * The connection that hears and publishes; undefined: there is none now. On one that
@@ -73,6 +74,7 @@ const make = Effect.gen(function*() {
     )
     // What was published before is missed.
     listeners.hear("missed")
+    if (yield* outage.over) yield* Effect.logInfo("Other nodes can be heard again")
     yield* Effect.forEach(
       queues,
       (queue) =>
@@ -86,7 +88,7 @@ const make = Effect.gen(function*() {
     )
   })
   yield* Effect.scoped(listen).pipe(
-    Effect.tapError((error) => Effect.logWarning("Other nodes cannot be heard", error)),
+    Effect.tapError(outage.failed),
     Effect.retry(Schedule.spaced("1 second")),
     Effect.orDie,
     Effect.forkScoped

@@ -6,6 +6,7 @@
  * seconds when that node dies.
  */
 import { type Cause, Clock, Effect, Layer, Metric, Option, Schema } from "effect"
+import * as Outage from "../kernel/Outage.ts"
 import { FeedReaderStore, type HeldReader } from "./FeedReaderStore.ts"
 import { type FeedEntry, type FeedPage, type FeedPlace, type FeedSelection, FeedStore } from "./FeedStore.ts"
 
@@ -33,7 +34,7 @@ export const EventSink = {
   /**
    * While this layer lives, feeds the sink: a new one with everything that the feed
    * keeps. Tries again for ever while the sink or the feed fails; logs the first
-   * failure and the recovery.
+   * failure for each reason and the recovery.
    */
   layer: (sink: EventSink): Layer.Layer<never, never, FeedStore | FeedReaderStore> =>
     Layer.effectDiscard(Effect.suspend(() => make(sink)))
@@ -74,6 +75,7 @@ const make = Effect.fnUntraced(function*({ deliver, name, select }: EventSink) {
   const feed = yield* FeedStore
   const readers = yield* FeedReaderStore
   const ofSink = { sink: name }
+  const outage = Outage.make(`The event sink ${name} cannot take events; trying again`)
   let failures = 0
   /** When events that wait were last counted, Unix milliseconds. */
   let countedAt = 0
@@ -96,10 +98,9 @@ const make = Effect.fnUntraced(function*({ deliver, name, select }: EventSink) {
     yield* tell({ events: length, millis: Math.max(now - entries[0]!.event.at, 0) })
   })
 
-  const recovered = Effect.suspend(() => {
-    if (failures === 0) return Effect.void
+  const recovered = Effect.gen(function*() {
     failures = 0
-    return Effect.logInfo(`The event sink ${name} takes events again`)
+    if (yield* outage.over) yield* Effect.logInfo(`The event sink ${name} takes events again`)
   })
 
   /** Feeds the sink until another node has taken the reader. */
@@ -141,7 +142,7 @@ const make = Effect.fnUntraced(function*({ deliver, name, select }: EventSink) {
   )
 
   const rest = Effect.fnUntraced(function*(cause: Cause.Cause<unknown>) {
-    if (failures === 0) yield* Effect.logWarning(`The event sink ${name} cannot take events; trying again`, cause)
+    yield* outage.failed(cause)
     yield* Metric.update(Metric.withAttributes(failed, ofSink), 1)
     yield* Effect.sleep(pauseAfter(failures++))
   })

@@ -2,6 +2,7 @@
  * RabbitMQ with its MQTT plug-in as the broker in front of the cloud, over AMQP
  * 0-9-1 (docs/mqtt-bridge.md).
  */
+import { Outage } from "@device-cloud/core"
 import { connect } from "amqplib"
 import { Deferred, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import mqtt from "mqtt"
@@ -37,8 +38,7 @@ const make = (
   let publisher: Publisher.Publisher | undefined
   let nodes = 1
   let isCarrying = false
-  /** The log says once that the broker is away. */
-  let isAway = false
+  const outage = Outage.make("Devices at RabbitMQ are not carried now")
 
   /** Works until the connection ends. */
   const work = Effect.fnUntraced(function*(
@@ -66,7 +66,7 @@ const make = (
     yield* attempt(() => declaring.close())
     publisher = yield* Publisher.make(connection)
     isCarrying = true
-    isAway = false
+    yield* outage.over
     yield* Effect.logInfo("Devices at RabbitMQ are carried")
     const { balance } = yield* Shares.make({ connection, names: topology(prefix, shares), count: shares, open })
     yield* balance.pipe(
@@ -83,11 +83,7 @@ const make = (
   return BrokerLink.of({
     serve: (open) =>
       Effect.scoped(work(open)).pipe(
-        Effect.tapError(({ message }) => {
-          const isKnown = isAway
-          isAway = true
-          return isKnown ? Effect.void : Effect.logWarning(`Devices at RabbitMQ are not carried now: ${message}`)
-        }),
+        Effect.tapError(outage.failed),
         Effect.retry(Schedule.spaced("1 second")),
         Effect.forkScoped,
         Effect.asVoid
