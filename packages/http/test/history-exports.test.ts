@@ -3,7 +3,7 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import { eventually } from "@device-cloud/testing"
 import { call, createDevice, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Stream } from "effect"
+import { Context, Effect, Layer, Logger, Stream } from "effect"
 import { HttpServer } from "effect/http"
 import { type IncomingMessage, request } from "node:http"
 
@@ -104,10 +104,18 @@ layer(patient, { excludeTestServices: true })("an export of a history that has n
     }))
 })
 
-layer(testApi(endless(3)), { excludeTestServices: true })("an export of a history that fails", (it) => {
+/** What the server of the next test has logged. */
+const logged: Array<unknown> = []
+
+const failing = testApi(endless(3)).pipe(
+  Layer.provide(Logger.layer([Logger.make(({ message }) => void logged.push([message].flat()[0]))]))
+)
+
+layer(failing, { excludeTestServices: true })("an export of a history that fails", (it) => {
   for (const format of ["csv", "ndjson"]) {
-    it.effect(`breaks off and does not end like a whole file (${format})`, () =>
+    it.effect(`breaks off, does not end like a whole file, and is in the log (${format})`, () =>
       Effect.gen(function*() {
+        logged.length = 0
         const response = yield* beginExport(`?format=${format}`)
         const text = yield* Effect.callback<string>((resume) => {
           let received = ""
@@ -119,6 +127,7 @@ layer(testApi(endless(3)), { excludeTestServices: true })("an export of a histor
         assert.strictEqual(response.statusCode, 200)
         assert.isAtMost(text.split("\n").length, 3 * chunk.length + 2)
         assert.isFalse(response.complete)
+        assert.match(String(logged), /^GET \/openapi\/v1\/products\/\w+\/history\/export broke off$/)
       }))
   }
 })

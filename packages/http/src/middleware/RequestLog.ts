@@ -2,9 +2,9 @@
  * The log of requests: each line about one names it, and the level `Debug` has a
  * line for each response.
  */
-import { printable } from "@device-cloud/core"
-import { Context, Effect, type Fiber, LogLevel, References } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { printable, StoreError } from "@device-cloud/core"
+import { Cause, Context, Effect, type Fiber, LogLevel, References, Stream } from "effect"
+import { HttpBody, HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 
 /** Adds the id of the request to what is logged on its behalf. */
 export const annotate = <R>(context: Context.Context<R>, requestId: string): Context.Context<R> =>
@@ -65,3 +65,27 @@ export const log = (
   LogLevel.isGreaterThan(fiber.cache.minimumLogLevel, "Debug")
     ? Effect.succeed(response)
     : Effect.as(Effect.logDebug(`${nameOf(fiber.context, request)} ${response.status} ${millis} ms`), response)
+
+/**
+ * Returns a response whose body is a stream with one that tells the log why it ends
+ * before it is whole: its status has been sent, and the client sees nothing but the
+ * end of the connection. A key that has ended, and a client that leaves, are no news.
+ */
+export const withBreaks = (
+  context: Context.Context<never>,
+  request: HttpServerRequest.HttpServerRequest,
+  response: HttpServerResponse.HttpServerResponse,
+  requestId: string
+): HttpServerResponse.HttpServerResponse => {
+  const { body } = response
+  if (body._tag !== "Stream") return response
+  const name = nameOf(context, request)
+  const stream = Stream.tapCause(
+    body.stream,
+    (cause) =>
+      Cause.hasDies(cause) || Cause.squash(cause) instanceof StoreError
+        ? Effect.annotateLogs(Effect.logWarning(`${name} broke off`, cause), { request_id: requestId })
+        : Effect.void
+  )
+  return HttpServerResponse.setBody(response, HttpBody.stream(stream, body.contentType, body.contentLength))
+}

@@ -56,7 +56,8 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
         count(fiber.context, request.method, response.status, millis)
         RequestSpan.finish(fiber, request, response, requestId)
         const readable = cors === undefined ? response : cors.put(request, response)
-        return RequestLog.log(fiber, request, SecurityHeaders.put(readable, requestId), millis)
+        const watched = RequestLog.withBreaks(fiber.context, request, readable, requestId)
+        return RequestLog.log(fiber, request, SecurityHeaders.put(watched, requestId), millis)
       }
       const explain = (cause: Cause.Cause<E>) => {
         const name = RequestLog.nameOf(fiber.context, request)
