@@ -5,7 +5,8 @@ import { BrokerLink, RabbitMq } from "@device-cloud/mqtt-bridge"
 import { eventually } from "@device-cloud/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { connect } from "amqplib"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { type AddressInfo, connect as connectTo, createServer, type Socket } from "node:net"
 import * as RabbitTestServer from "./RabbitTestServer.ts"
 
 const patient = { timeout: "40 seconds" } as const
@@ -44,6 +45,41 @@ const serve = Effect.fnUntraced(function*(
   }
 })
 
+/** A port that leads to another one until it is silenced: then it takes everything and says nothing. */
+const silenced = (port: number) =>
+  Effect.acquireRelease(
+    Effect.callback<{
+      readonly port: number
+      readonly silence: () => void
+      readonly hasEnded: () => boolean
+      readonly close: () => void
+    }>((resume) => {
+      const sockets: Array<Socket> = []
+      let hasEnded = false
+      const server = createServer((near) => {
+        const far = connectTo(port, "127.0.0.1")
+        near.pipe(far)
+        far.pipe(near)
+        near.once("close", () => {
+          hasEnded = true
+        })
+        for (const socket of [near, far]) sockets.push(socket.on("error", () => {}))
+      }).listen(0, "127.0.0.1", () =>
+        resume(Effect.succeed({
+          port: (server.address() as AddressInfo).port,
+          silence: () => {
+            for (const socket of sockets) socket.unpipe().resume()
+          },
+          hasEnded: () => hasEnded,
+          close: () => {
+            for (const socket of sockets) socket.destroy()
+            server.close()
+          }
+        })))
+    }),
+    ({ close }) => Effect.sync(close)
+  )
+
 /** One broker for all tests. It takes back soon what is not settled. */
 class Broker extends Context.Service<Broker, { readonly amqpUrl: string; readonly mqttUrl: string }>()("test/Broker") {
   static readonly layer = Layer.effect(
@@ -65,6 +101,33 @@ describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link 
         const { link } = yield* serve(yield* Broker, ({ settle }) => settle())
         assert.isFalse(yield* link.publish(`/pk/d/user/${"é".repeat(150)}`, Buffer.from("x")))
         assert.isFalse(yield* link.publish("/pk/d/user/t", Buffer.from("x")))
+      }), 90_000)
+
+    it.effect("a broker that says nothing more does not keep a server from stopping", () =>
+      Effect.gen(function*() {
+        const { amqpUrl, mqttUrl } = yield* Broker
+        const between = yield* silenced(Number(new URL(amqpUrl).port))
+        const url = new URL(amqpUrl)
+        url.port = String(between.port)
+        const scope = yield* Scope.fork(yield* Effect.scope)
+        const link = yield* BrokerLink.pipe(
+          Effect.provide(RabbitMq.layer({ url: Redacted.make(url.href), mqttUrl }))
+        )
+        const opened: Array<number> = []
+        yield* Scope.provide(
+          link.serve((share) =>
+            Effect.sync(() => {
+              opened.push(share)
+              return { message: () => {}, connected: () => {}, disconnected: () => {}, drained: Effect.void }
+            })
+          ),
+          scope
+        )
+        yield* eventually(Effect.sync(() => opened.length), { until: (count) => count === 8, ...patient })
+        between.silence()
+        yield* Scope.close(scope, Exit.void)
+        // The next heartbeats end it.
+        assert.isFalse(between.hasEnded())
       }), 90_000)
 
     it.effect("a message that is settled twice costs no share", () =>

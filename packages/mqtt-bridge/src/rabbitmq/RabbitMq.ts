@@ -7,7 +7,7 @@ import { connect } from "amqplib"
 import { Deferred, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import mqtt from "mqtt"
 import { BrokerLink, BrokerUnreachable, type ShareHandler } from "../BrokerLink.ts"
-import { attempt } from "./Attempt.ts"
+import { attempt, close } from "./Attempt.ts"
 import * as Publisher from "./Publisher.ts"
 import * as Shares from "./Shares.ts"
 import { declare, topology } from "./Topology.ts"
@@ -47,7 +47,7 @@ const make = (
     const ended = yield* Deferred.make<never, BrokerUnreachable>()
     const connection = yield* Effect.acquireRelease(
       attempt(() => connect(withHeartbeat(url), { timeout: connectTimeout, noDelay: true })),
-      (connection) => Effect.ignore(attempt(() => connection.close()))
+      close
     )
     connection.on("error", () => {})
     connection.on(

@@ -6,7 +6,7 @@
 import type { Channel, ChannelModel, ConsumeMessage } from "amqplib"
 import { Effect, Exit, Metric, Scope } from "effect"
 import type { BrokerUnreachable, ShareHandler } from "../BrokerLink.ts"
-import { attempt } from "./Attempt.ts"
+import { attempt, close } from "./Attempt.ts"
 import { connectionOf, endedOf, messageOf } from "./Notices.ts"
 import type { Topology } from "./Topology.ts"
 
@@ -128,7 +128,7 @@ export const make = Effect.fnUntraced(function*(
   const giveAway = Effect.fnUntraced(function*(own: Held) {
     own.isLeaving = true
     yield* Effect.timeoutOption(own.handler.drained, drainTime)
-    yield* Effect.forEach(own.channels, (channel) => Effect.ignore(attempt(() => channel.close())), { discard: true })
+    yield* Effect.forEach(own.channels, close, { concurrency: "unbounded", discard: true })
     yield* Scope.close(own.scope, Exit.void)
   })
 
