@@ -107,7 +107,7 @@ const jsonRows = (text: string): ReadonlyArray<Read> =>
     }
   })
 
-/** The rows below the line of names, each as an object (RFC 4180). */
+/** The rows below the line of names, each as an object. */
 const csvRows = (text: string): ReadonlyArray<Read> => {
   const [head, ...rows] = csvCells(text.replace(/^\uFEFF/, ""))
   const names = head?.cells.map((name) => name.trim()) ?? []
@@ -131,14 +131,16 @@ const csvRows = (text: string): ReadonlyArray<Read> => {
   })
 }
 
-interface CsvRow {
+/** A row of CSV. */
+export interface CsvRow {
   readonly line: number
   readonly cells: Array<string>
   /** A cell begins with a quote, which does not enclose it. */
   isTorn: boolean
 }
 
-const csvCells = (text: string): ReadonlyArray<CsvRow> => {
+/** The rows of a text (RFC 4180). */
+export const csvCells = (text: string): ReadonlyArray<CsvRow> => {
   const rows: Array<CsvRow> = []
   let row: CsvRow | undefined
   let line = 1

@@ -116,6 +116,7 @@ interface Page {
   readonly results: ReadonlyArray<object>
   readonly total: number
   readonly page: number
+  readonly page_size: number
   readonly pages: number
 }
 
@@ -139,7 +140,7 @@ const readAll = Effect.fnUntraced(function*<E, R>(
   }
 })
 
-const isPage = (value: unknown): value is { readonly results: ReadonlyArray<object> } & Partial<Page> =>
+const isPage = (value: unknown): value is { readonly results: ReadonlyArray<unknown> } & Partial<Page> =>
   typeof value === "object" && value !== null && "results" in value && Array.isArray(value.results)
 
 /** Prints what an operation has returned. */
@@ -147,13 +148,17 @@ export const print = Effect.fnUntraced(function*(
   { columns, operation }: Pick<OperationCommand, "columns" | "operation">,
   response: Envelope | string
 ) {
-  if (typeof response === "string") return yield* Console.log(response.trimEnd())
+  if (typeof response === "string") return yield* Output.text(response)
   if (yield* Output.json(response.data ?? {})) return
   const value = readable(operation, response)
   if (isPage(value)) {
-    yield* Output.table(value.results, columns)
-    if (value.pages !== undefined && value.pages > 1) {
-      yield* Console.error(`Page ${value.page} of ${value.pages}; ${value.total} in all.`)
+    const { page, page_size: _, pages, results, total, ...beside } = value
+    if (typeof results[0] === "string") { for (const entry of results) yield* Console.log(Output.cell(entry)) }
+    else yield* Output.table(results as Page["results"], columns)
+    if (pages !== undefined && pages > 1) yield* Console.error(`Page ${page} of ${pages}; ${total} in all.`)
+    // Such as the cursor that reads on.
+    for (const [name, member] of Object.entries(beside)) {
+      if (member !== "") yield* Console.error(`${name.replaceAll("_", " ")}: ${Output.cell(member)}`)
     }
     return
   }

@@ -4,6 +4,7 @@
  */
 import { Console, Effect, Stdio, Terminal } from "effect"
 import { CliOutput } from "effect/cli"
+import { csvCells, csvLine } from "./DeviceFile.ts"
 import { Json, ShowSecret } from "./GlobalFlags.ts"
 
 /** What stands in place of a secret, as in the responses to a viewer. */
@@ -44,6 +45,18 @@ export const jsonLine = Effect.fnUntraced(function*(value: unknown) {
   if (!(yield* Json)) return false
   yield* Console.log(JSON.stringify(yield* shown(value)))
   return true
+})
+
+/** Prints a response that is a text: of CSV, the columns that are secrets are masked. */
+export const text = Effect.fnUntraced(function*(response: string) {
+  const names = response.slice(0, response.indexOf("\n")).trimEnd().split(",")
+  yield* Console.log(
+    !(yield* ShowSecret) && names.some((name) => secretName.test(name))
+      ? csvCells(response.trimEnd()).map(({ cells, line }) =>
+        csvLine(line === 1 ? cells : cells.map((value, i) => secretName.test(names[i]!) ? masked : value))
+      ).join("\r\n")
+      : response.trimEnd()
+  )
 })
 
 /** Prints things as a table of those columns; by default of the members that are short. */

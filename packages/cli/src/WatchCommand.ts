@@ -1,12 +1,14 @@
 /**
  * `device-cloud watch`: what happens, as it happens.
  */
+import { Code, DeviceCloudClient } from "@device-cloud/http"
 import { Console, Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
+import { explain, isApiFailure } from "./CommandFailure.ts"
 import { type Event, follow } from "./Events.ts"
 import { deviceId } from "./OperationCommand.ts"
 import * as Output from "./Output.ts"
-import { Server } from "./Server.ts"
+import { patiently, Server } from "./Server.ts"
 
 const types = ["status", "takeover", "property", "event", "reply", "upgrade", "lifecycle", "topology", "scene"] as const
 
@@ -21,9 +23,15 @@ export const watchCommand = Command.make(
     type: Flag.Literals("type", types).pipe(Flag.withDescription("Events of this type (repeatable)"), Flag.atLeast(0))
   },
   Effect.fnUntraced(function*({ device, product, type }) {
+    const cloud = yield* DeviceCloudClient
+    if (Option.isSome(product)) {
+      yield* exists(cloud.products.getProduct({ params: { product_key: product.value as never } }))
+    }
+    const id = Option.isSome(device) ? yield* deviceId(device.value) : undefined
+    if (id !== undefined) yield* exists(cloud.devices.getDeviceStatus({ params: { device_id: id as never } }))
     const events = yield* follow({
       ...Option.isSome(product) ? { product_key: product.value } : {},
-      ...Option.isSome(device) ? { device_id: yield* deviceId(device.value) } : {},
+      ...id === undefined ? {} : { device_id: id },
       ...type.length > 0 ? { type: type.join(",") } : {}
     })
     yield* Stream.runForEach(events, print)
@@ -35,6 +43,18 @@ export const watchCommand = Command.make(
   Command.withShortDescription("Print what happens, as it happens"),
   Command.provide(Server.layer)
 )
+
+const missing: ReadonlySet<number> = new Set([Code.noSuchProduct, Code.noSuchDevice])
+
+/** Fails if there is nothing of that name, which has no events. All else is for the stream to say: a key may be for it alone. */
+const exists = Effect.fnUntraced(function*(read: Effect.Effect<unknown, unknown>) {
+  const { url } = yield* Server
+  yield* patiently(read).pipe(
+    Effect.catch((error) =>
+      isApiFailure(error) && missing.has(error.code) ? Effect.fail(explain(url)(error)) : Effect.void
+    )
+  )
+})
 
 const print = Effect.fnUntraced(function*(event: Event) {
   if (yield* Output.jsonLine(event)) return

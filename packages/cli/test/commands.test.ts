@@ -159,6 +159,36 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.strictEqual((yield* json("keys", "list")).total, before.total + 1)
     }))
 
+  it.effect("the triples of a batch have their secrets if they are asked for", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const { batch_id } = yield* json("batches", "create", product_key, "--num", "2")
+      const triples = ["batches", "get", product_key, String(batch_id), "--format", "csv"]
+      const masked = yield* cli(...triples)
+      assert.match(
+        masked.out,
+        /^product_key,device_name,device_secret,device_id(\r\n\w+,\w+,\*{8},\w+){2}$/
+      )
+      assert.match((yield* cli(...triples, "--show-secret")).out, /(\r\n\w+,\w+,\w{32},\w+){2}$/)
+    }))
+
+  it.effect("a list says how to read on, and one of texts has one in a line", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const { next_cursor } = yield* json("audit", "list", "--limit", "1", "--action", "products.createProduct")
+      const page = yield* cli("audit", "list", "--limit", "1", "--action", "products.createProduct")
+      assert.strictEqual(page.error, `next cursor: ${next_cursor}`)
+      const { subscription_id } = yield* json("subscriptions", "create", "--name", "reader")
+      yield* createDevice(product_key)
+      const events = yield* cli("subscriptions", "read", String(subscription_id), "--wait", "20")
+      assert.match(events.out, / lifecycle$/)
+      const cursor = /^cursor: (.+)$/m.exec(events.error)?.[1]
+      assert.strictEqual((yield* cli("subscriptions", "ack", String(subscription_id), "--cursor", cursor!)).code, 0)
+      const times = yield* cli("scenes", "next-times", "--cron", "0 0 * * *", "--count", "2")
+      assert.match(times.out, /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n?){2}$/)
+      assert.strictEqual(times.error, "time zone: UTC")
+    }))
+
   it.effect("a device gets properties, tags and desired values as name=value", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
@@ -586,6 +616,28 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.deepStrictEqual(places, [undefined, "first", "second"])
       assert.deepStrictEqual(JSON.parse(out), { id: "second", type: "status", data: { status: "online" } })
     }).pipe(Effect.scoped))
+
+  it.effect("watch fails when there is no such product or device, and leaves all else to the stream", () =>
+    Effect.gen(function*() {
+      for (
+        const [flag, reason] of [["--product", /^There is no product nope .*\(40401\)$/], [
+          "--device",
+          /^There is no device nope .*\(40402\)$/
+        ]] as const
+      ) {
+        const { code, error } = yield* cli("watch", flag, "nope")
+        assert.strictEqual(code, 1)
+        assert.match(error, reason)
+      }
+      const url = yield* serving((request, response) => {
+        const [code, message] = request.url!.startsWith("/openapi/v1/events")
+          ? [40300, "no events"]
+          : [40300, "no products"]
+        response.writeHead(403, { "content-type": "application/json" }).end(JSON.stringify({ code, message }))
+      })
+      const { error } = yield* runWith({}, ["watch", "--product", "nope", "--url", url, "--key", "dck_x"])
+      assert.strictEqual(error, "no events (40300)")
+    }).pipe(Effect.scoped, Effect.timeout("20 seconds")))
 
   it.effect("doctor finds what is well, and what is not", () =>
     Effect.gen(function*() {
