@@ -490,4 +490,45 @@ inBrowser((inWindow) => {
       assert.deepStrictEqual({ name, kept }, { name: renamed, kept: filter })
     }
   )
+
+  inWindow("members of a group that are selected are those of the page", async ({ call, page, product, site }) => {
+    const { group_id } = await call("POST", "/device-groups", { name: `Long ${Date.now()}` })
+    const { results } = await call("GET", `/things?product_key=${product.split("/").at(-1)}&page_size=30`)
+    const device_ids = results.map(({ device_id }: { readonly device_id: string }) => device_id)
+    await call("POST", `/device-groups/${group_id}/things`, { device_ids })
+    await signIn(page, site)
+    await visit(page, site, `/console/devices?view=groups&group=${group_id}`)
+    await page.locator("tbody input[type=checkbox]").first().check()
+    await page.getByText("1 selected").waitFor()
+    await page.getByRole("button", { name: "Next" }).click()
+    await page.waitForURL(/page=2/)
+    await page.locator("tbody tr").nth(5).waitFor({ state: "detached" })
+    assert.strictEqual(await page.getByText("1 selected").count(), 0)
+  })
+
+  inWindow("the firmware of a device has modules of all pages", async ({ call, device, page, product, site }) => {
+    await call("POST", `/products/${product.split("/").at(-1)}/ota/firmwares`, {
+      name: "Radio",
+      version: "1.0.0",
+      module: "radio",
+      oss_path: "https://example.com/radio.bin",
+      algorithms: 1,
+      hash: "93230c3bde425a9d7984a594ac55ea1e"
+    })
+    await signIn(page, site)
+    // The only page there is comes as the second one.
+    await page.route(/\/ota\/firmwares\?/, async (route) => {
+      const url = new URL(route.request().url())
+      const asked = url.searchParams.get("page") ?? "1"
+      url.searchParams.set("page", "1")
+      const response = await route.fetch({ url: url.href })
+      const { data, ...body } = await response.json()
+      await route.fulfill({
+        response,
+        json: { ...body, data: { ...data, pages: 2, results: asked === "2" ? data.results : [] } }
+      })
+    })
+    await visit(page, site, `${device}/firmware`)
+    await page.getByRole("heading", { name: /radio/ }).waitFor()
+  })
 })

@@ -319,4 +319,88 @@ inBrowser((inWindow) => {
     await page.getByText("1.1.0").waitFor()
     assert.strictEqual(await page.getByText("4.0.0").count(), 0)
   })
+
+  inWindow("who cancels while an access key is created gets none", async ({ call, page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/keys")
+    await page.getByRole("button", { name: "New access key" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name (required)").fill("too early")
+    const creating = await holdUp(page, /\/access-keys$/, "POST")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await creating.arrived
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    const removed = page.waitForResponse((response) => response.request().method() === "DELETE")
+    creating.release("continue")
+    assert.strictEqual((await removed).status(), 200)
+    const { results } = await call("GET", "/access-keys?page_size=100")
+    assert.notInclude(results.map(({ name }: { readonly name: string }) => name), "too early")
+  })
+
+  inWindow("a mesh network that is there although its dialog was closed is told", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/mesh")
+    await page.getByRole("button", { name: "New mesh network" }).click()
+    const dialog = page.getByRole("dialog")
+    const creating = await holdUp(page, /\/mesh\/networks$/, "POST")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await creating.arrived
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    creating.release("continue")
+    await page.getByRole("status").getByText("The mesh network is created").waitFor()
+    assert.strictEqual(new URL(page.url()).pathname, "/console/mesh")
+  })
+
+  inWindow("what is gone when it is deleted again after a lost response is deleted", async ({ call, page, site }) => {
+    await signIn(page, site)
+    const dialog = page.getByRole("dialog")
+    const { subscription_id } = await call("POST", "/subscriptions", { name: `Gone ${Date.now()}` })
+    const remove = async () => {
+      await visit(page, site, `/console/subscriptions/${subscription_id}`)
+      await page.getByRole("button", { name: /^Delete/ }).click()
+    }
+    await remove()
+    await page.route(/\/v1\/subscriptions\/\d+$/, async (route) => {
+      if (route.request().method() !== "DELETE") return route.fallback()
+      await route.fetch()
+      await route.abort()
+    }, { times: 1 })
+    await dialog.getByRole("button", { name: "Delete" }).click()
+    await dialog.getByText("The server cannot be reached").waitFor()
+    await dialog.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("status").getByText("Deleted").waitFor()
+    await page.waitForURL(/\/subscriptions$/)
+  })
+
+  inWindow("what somebody else has deleted is missing", async ({ call, page, site }) => {
+    await signIn(page, site)
+    const { subscription_id } = await call("POST", "/subscriptions", { name: `Theirs ${Date.now()}` })
+    await visit(page, site, `/console/subscriptions/${subscription_id}`)
+    await page.getByRole("button", { name: /^Delete/ }).click()
+    await call("DELETE", `/subscriptions/${subscription_id}`)
+    const dialog = page.getByRole("dialog")
+    await dialog.getByRole("button", { name: "Delete" }).click()
+    await dialog.getByText(/^There is no subscription/).waitFor()
+  })
+
+  inWindow("an upload that something in between answers is none", async ({ page, site }) => {
+    await signIn(page, site)
+    const { dialog } = await describeFirmware(page, site, "5.0.0", "between")
+    for (
+      const [status, said] of [
+        [200, "The response of the server cannot be read"],
+        [413, "The server answered with status 413"]
+      ] as const
+    ) {
+      await page.route(
+        /\/v1\/oss\/ota\//,
+        (route) => route.fulfill({ status, contentType: "text/html", body: "<h1>Sign in</h1>" }),
+        { times: 1 }
+      )
+      await dialog.getByRole("button", { name: "Create" }).click()
+      await dialog.getByText(said).waitFor()
+    }
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await page.waitForURL(/\/firmware\/\d+$/)
+  })
 })

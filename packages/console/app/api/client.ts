@@ -4,7 +4,7 @@
 import operations from "virtual:operations"
 import { ApiError } from "./ApiError.ts"
 import type { Operations } from "./Operations.ts"
-import { once } from "./repeats.ts"
+import { once, onceGone } from "./repeats.ts"
 
 interface Request {
   readonly params?: Readonly<Record<string, string>>
@@ -42,7 +42,8 @@ const call = async (route: string, { headers, params = {}, payload, query = {}, 
     })
     return await dataOf(response, signal)
   }
-  return method === "POST" && isJsonSent ? await once(`${address} ${body}`, send) : await send()
+  if (method === "POST" && isJsonSent) return await once(`${address} ${body}`, send)
+  return method === "DELETE" ? await onceGone(address, send) : await send()
 }
 
 /**
@@ -95,7 +96,8 @@ export const request = async (address: string, init: RequestInit = {}): Promise<
   throw await errorOf(response)
 }
 
-const errorOf = async (response: Response): Promise<ApiError> => {
+/** What a response says that is no success. */
+export const errorOf = async (response: Response): Promise<ApiError> => {
   const body = await response.json().catch(() => null) as Partial<Pick<ApiError, "code" | "data" | "message">> | null
   // Something in between may answer in a form of its own.
   return typeof body?.code === "number" && typeof body.message === "string"

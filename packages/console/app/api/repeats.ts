@@ -1,5 +1,5 @@
 /**
- * Requests that create or do something, once. If no response comes, the server may have
+ * Requests that create, delete or do something, once. If no response comes, the server may have
  * carried out the request all the same. When it is sent again within some minutes it
  * bears the key of the first time, and gets its response (docs/api/README.md).
  */
@@ -25,6 +25,21 @@ export const once = async <A>(what: string, send: (key: string) => Promise<A>): 
     return await send(key)
   } catch (error) {
     if (error instanceof ApiError && isOpen(error)) open.set(what, { key, at: Date.now() })
+    throw error
+  }
+}
+
+/** What is to be deleted and may be, because no response has come. */
+const goneMaybe = new Set<string>()
+
+/** Deletes what an address names. That it is missing when it is asked for again is what was asked for. */
+export const onceGone = async <A>(what: string, send: () => Promise<A>): Promise<A | undefined> => {
+  const isAgain = goneMaybe.delete(what)
+  try {
+    return await send()
+  } catch (error) {
+    if (isAgain && error instanceof ApiError && error.isMissing) return undefined
+    if (error instanceof ApiError && isOpen(error)) goneMaybe.add(what)
     throw error
   }
 }

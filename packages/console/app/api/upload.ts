@@ -2,6 +2,7 @@
  * Uploads with their progress, which `fetch` does not tell.
  */
 import { ApiError } from "./ApiError.ts"
+import { dataOf, errorOf } from "./client.ts"
 
 /** What the server says of a firmware file that it has stored. */
 export interface StoredFile {
@@ -21,18 +22,12 @@ export const uploadFirmware = (
     const request = new XMLHttpRequest()
     request.open("POST", `/openapi/v1/oss/ota/${encodeURIComponent(productKey)}`)
     request.setRequestHeader("x-csrf-protection", "1")
-    request.responseType = "json"
     request.upload.addEventListener("progress", ({ loaded, total }) => onProgress(total === 0 ? 1 : loaded / total))
     request.addEventListener("error", () => reject(new ApiError(0, "The server cannot be reached")))
-    request.addEventListener("load", () => {
-      const body = request.response as
-        | { readonly code: number; readonly message: string; readonly data?: Readonly<Record<string, unknown>> }
-        | null
-      if (body?.code === 0) resolve(body.data as unknown as StoredFile)
-      else {reject(
-          new ApiError(body?.code ?? request.status * 100, body?.message ?? `Status ${request.status}`, body?.data)
-        )}
-    })
+    request.addEventListener(
+      "load",
+      () => resolve(storedFile(new Response(request.responseText || null, { status: request.status })))
+    )
     signal.addEventListener("abort", () => {
       request.abort()
       resolve(undefined)
@@ -41,3 +36,8 @@ export const uploadFirmware = (
     form.append("file", file)
     request.send(form)
   })
+
+const storedFile = async (response: Response): Promise<StoredFile> => {
+  if (!response.ok) throw await errorOf(response)
+  return await dataOf(response) as StoredFile
+}

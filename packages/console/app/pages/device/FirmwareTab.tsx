@@ -4,6 +4,7 @@
 import { api } from "../../api/client.ts"
 import type { Data, Item } from "../../api/Operations.ts"
 import { useLive } from "../../api/live.ts"
+import { readAll } from "../../api/readAll.ts"
 import { may } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { ask } from "../../parts/Dialog.tsx"
@@ -29,10 +30,9 @@ export const FirmwareTab = ({ device }: TabProps) => {
   const params = { device_id: device.device_id }
   const query = usePolledQuery(
     async (signal): Promise<ReadonlyArray<Module>> => {
-      const { results } = await api.ota.listFirmwares({
-        query: { product_key: device.product_key, page_size: 100 },
-        signal
-      })
+      const results = await readAll((page) =>
+        api.ota.listFirmwares({ query: { product_key: device.product_key, ...page }, signal })
+      )
       const modules = [...new Set([defaultModule, ...results.map(({ module }) => module)])]
       return Promise.all(modules.map(async (module) => {
         const found = await api.ota.diagnoseUpgrade({ params, query: { module }, signal })

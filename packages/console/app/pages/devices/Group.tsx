@@ -1,7 +1,7 @@
 /**
  * One group, and the devices that are in it now.
  */
-import { useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
@@ -36,6 +36,7 @@ export const Group = ({ id }: { readonly id: string }) => {
     10
   )
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  useEffect(() => setSelected(new Set()), [id, url.page])
   const reload = () => {
     setSelected(new Set())
     query.reload()

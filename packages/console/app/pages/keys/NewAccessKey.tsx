@@ -1,7 +1,7 @@
 /**
  * Creates an access key, and shows it once.
  */
-import { useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { may } from "../../api/session.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
@@ -23,6 +23,11 @@ export const NewAccessKey = (
   const [expires, setExpires] = useState("")
   const [limits, setLimits] = useState({ products: "", actions: "", addresses: "" })
   const [created, setCreated] = useState<string>()
+  // Who closes the dialog gets no key, also if it is being created: nobody would ever see it.
+  const isClosed = useRef(false)
+  useEffect(() => () => {
+    isClosed.current = true
+  }, [])
   return (
     <Dialog title={keys.create} onClose={onClose}>
       {created === undefined ?
@@ -32,9 +37,10 @@ export const NewAccessKey = (
             onCancel={onClose}
             onSubmit={async () => {
               const expires_at = expires === "" ? {} : { expires_at: new Date(expires).toISOString() }
-              const { key } = await api.projects.createAccessKey({
+              const { id, key } = await api.projects.createAccessKey({
                 payload: { name, role, ...expires_at, ...limitsOf(limits) }
               })
+              if (isClosed.current) await api.projects.deleteAccessKey({ params: { id } })
               setCreated(key)
               onCreated()
             }}

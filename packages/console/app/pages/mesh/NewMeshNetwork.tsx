@@ -5,6 +5,7 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
+import { tell } from "../../parts/toasts.tsx"
 import { useGoTo } from "../../parts/useGoTo.ts"
 import { useTexts } from "../../text/text.ts"
 
@@ -27,6 +28,7 @@ export const NewMeshNetwork = (
               ...appKey === "" ? {} : { app_key: appKey }
             }
           })
+          tell(mesh.created)
           onCreated()
           onClose()
           goTo(`/console/mesh/${created.network_key}`)

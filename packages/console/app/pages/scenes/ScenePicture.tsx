@@ -2,7 +2,7 @@
  * Which scenes run each other: a circle is seen as a circle.
  */
 import { api } from "../../api/client.ts"
-import type { Item } from "../../api/Operations.ts"
+import { readAll } from "../../api/readAll.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Card } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
@@ -19,7 +19,7 @@ interface Node {
 export const ScenePicture = ({ scene }: { readonly scene: StoredScene }) => {
   const { scenes: { picture } } = useTexts()
   const query = useQuery(async (signal) => {
-    const others = (await readAll(signal)).filter(({ id }) => id !== scene.id)
+    const others = (await readAll((query) => api.scenes.listScenes({ query, signal }))).filter(({ id }) => id !== scene.id)
     return around(scene.id, [...others, scene].map(nodeOf))
   }, [scene.id, scene.updated_at])
   const setsBack = selfSet(scene)
@@ -37,16 +37,6 @@ export const ScenePicture = ({ scene }: { readonly scene: StoredScene }) => {
       </Shown>
     </Card>
   )
-}
-
-const readAll = async (signal: AbortSignal) => {
-  const all: Array<Item<typeof api.scenes.listScenes>> = []
-  for (let page = 1, pages = 1; page <= pages; page++) {
-    const read = await api.scenes.listScenes({ query: { page, page_size: 100 }, signal })
-    all.push(...read.results)
-    pages = read.pages
-  }
-  return all
 }
 
 const nodeOf = ({ actions, id, name }: Pick<StoredScene, "actions" | "id" | "name">): Node => ({

@@ -4,6 +4,7 @@ import { plural } from "./plural.ts"
 export const mesh = {
   lead: "Bluetooth mesh networks, their keys and the addresses of their nodes.",
   create: "New mesh network",
+  created: "The mesh network is created",
   none: "No mesh networks",
   noneHint: "Create one, and add gateways and sub-devices to it by the API.",
   caption: "Mesh networks of the project",

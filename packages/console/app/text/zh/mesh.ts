@@ -3,6 +3,7 @@ import type { Texts } from "../text.ts"
 export const mesh: Texts["mesh"] = {
   lead: "蓝牙 Mesh 网络、网络密钥与节点地址。",
   create: "新建 Mesh 网络",
+  created: "Mesh 网络已创建",
   none: "没有 Mesh 网络",
   noneHint: "请先创建网络，然后通过 API 添加网关和子设备。",
   caption: "项目的 Mesh 网络",
