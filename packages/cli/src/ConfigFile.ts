@@ -15,18 +15,29 @@ const encode = Schema.encodeEffect(Content)
 /** The profile that counts when nobody names one. */
 export const defaultProfile = "default"
 
+/** A variable of the environment. An empty one is none. */
+export const environment = (name: string) =>
+  Config.option(Config.String(name)).pipe(Effect.orDie, Effect.map(Option.filter((text) => text !== "")))
+
 /** The path of the file: below `XDG_CONFIG_HOME`, else below `HOME`. */
 export const path = Effect.gen(function*() {
   const { join } = yield* Path.Path
-  const home = yield* Config.String("HOME").pipe(Config.orElse(() => Config.String("USERPROFILE")))
-  const directory = yield* Config.option(Config.String("XDG_CONFIG_HOME"))
-  return join(Option.getOrElse(directory, () => join(home, ".config")), "device-cloud", "config.json")
-}).pipe(Effect.mapError(() => failure("Neither HOME nor XDG_CONFIG_HOME says where the configuration file is")))
+  const userProfile = yield* environment("USERPROFILE")
+  const home = Option.orElse(yield* environment("HOME"), () => userProfile)
+  const directory = Option.orElse(
+    yield* environment("XDG_CONFIG_HOME"),
+    () => Option.map(home, (home) => join(home, ".config"))
+  )
+  return Option.isSome(directory)
+    ? join(directory.value, "device-cloud", "config.json")
+    : yield* failure("Neither HOME nor XDG_CONFIG_HOME says where the configuration file is")
+})
 
-/** The profiles of the file by name. Without a file: none. */
+/** The profiles of the file by name. Without a file, or a place for it: none. */
 export const load = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
-  const file = yield* path
+  const file = yield* Effect.orElseSucceed(path, () => undefined)
+  if (file === undefined) return new Map<string, Profile>()
   const text = yield* fs.readFileString(file).pipe(
     Effect.catchReason("PlatformError", "NotFound", () => Effect.void),
     Effect.mapError((error) => failure(error.message))

@@ -2,7 +2,7 @@
  * Which server a command speaks to, with which access key, and how it calls it.
  */
 import { DeviceCloudClient } from "@device-cloud/http"
-import { Config, Context, Duration, Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
+import { Context, Duration, Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
 import { HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import * as ConfigFile from "./ConfigFile.ts"
 import { type CommandFailure, explain, failure, isApiFailure, usage } from "./CommandFailure.ts"
@@ -67,7 +67,7 @@ export const target = Effect.gen(function*() {
   const profileName = Option.getOrUndefined(yield* given(yield* Profile, "DEVICE_CLOUD_PROFILE"))
   const givenUrl = Option.getOrUndefined(yield* given(yield* Url, "DEVICE_CLOUD_URL"))
   const flagKey = Option.getOrUndefined(yield* Key)
-  const environmentKey = Option.getOrUndefined(yield* environment("DEVICE_CLOUD_KEY"))
+  const environmentKey = Option.getOrUndefined(yield* ConfigFile.environment("DEVICE_CLOUD_KEY"))
   const profiles = yield* ConfigFile.load
   const name = profileName ?? ConfigFile.defaultProfile
   const profile = profiles.get(name)
@@ -138,11 +138,8 @@ const retryAfter = (error: unknown): number | undefined => {
   return typeof data === "object" && data !== null && "retry_after" in data ? Number(data.retry_after) : 1
 }
 
-const environment = (name: string) =>
-  Config.option(Config.String(name)).pipe(Effect.orDie, Effect.map(Option.filter((text) => text !== "")))
-
 const given = (flag: Option.Option<string>, variable: string) =>
-  Option.isSome(flag) ? Effect.succeed(flag) : environment(variable)
+  Option.isSome(flag) ? Effect.succeed(flag) : ConfigFile.environment(variable)
 
 const required = Effect.gen(function*() {
   const { key, url } = yield* target

@@ -498,6 +498,16 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.strictEqual((yield* runWith({ HOME: home }, ["products", "list", "--profile", "constructor"])).code, 0)
     }))
 
+  it.effect("a user without a home needs no configuration file, but has none to keep a server in", () =>
+    Effect.gen(function*() {
+      const environment = { HOME: "", DEVICE_CLOUD_URL: yield* serverUrl, DEVICE_CLOUD_KEY: ownerKey }
+      const listed = yield* runWith(environment, ["products", "list"])
+      assert.strictEqual(listed.code, 0, listed.error)
+      const kept = yield* runWith(environment, ["init", "--url", yield* serverUrl, "--key", ownerKey])
+      assert.strictEqual(kept.code, 1)
+      assert.match(kept.error, /^Neither HOME nor XDG_CONFIG_HOME says/)
+    }))
+
   it.effect("a server that is not there is a failure that says so", () =>
     Effect.gen(function*() {
       const environment = { DEVICE_CLOUD_URL: "http://127.0.0.1:1", DEVICE_CLOUD_KEY: "dck_x" }
