@@ -1,6 +1,7 @@
 /**
  * `device-cloud firmware upload`: a file, from this machine to a firmware.
  */
+import { FirmwareVersion } from "@device-cloud/core"
 import { DeviceCloudClient } from "@device-cloud/http"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -16,7 +17,8 @@ const uploadCommand = Command.make(
   {
     product: Argument.String("product-key"),
     file: Argument.String("file"),
-    version: Argument.String("version"),
+    // Before the file is stored, which counts towards the quota of the project.
+    version: Argument.String("version").pipe(Argument.withSchema(FirmwareVersion)),
     name: Flag.String("name").pipe(Flag.withDescription("Default: the name of the file"), Flag.optional),
     module: Flag.String("module").pipe(Flag.withDescription("Default: default"), Flag.optional),
     remark: Flag.String("remark").pipe(Flag.optional),
@@ -46,7 +48,7 @@ const uploadCommand = Command.make(
       params: { product_key: product as never },
       payload: {
         name: Option.getOrElse(name, () => basename(file)),
-        version: version as never,
+        version,
         oss_path: stored.filename as never,
         algorithms: "md5",
         hash: md5 as never,

@@ -4,7 +4,7 @@
  */
 import { Console, Effect, FileSystem, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type CommandFailure, failure, unreadable, usage } from "./CommandFailure.ts"
+import { failure, unreadable, usage } from "./CommandFailure.ts"
 import { ShowSecret } from "./GlobalFlags.ts"
 import { type Operation, type OperationId, type Parameter, readable } from "./Operation.ts"
 import * as Output from "./Output.ts"
@@ -300,22 +300,20 @@ export const readData = Effect.fnUntraced(function*(argument: string) {
 }, Effect.catchTag("PlatformError", (error) => Effect.fail(failure(error.message))))
 
 /** Puts `name=value` arguments into the member of the body at that path. */
-const assign = (
+const assign = Effect.fnUntraced(function*(
   body: Record<string, unknown>,
   [member = "", inner]: ReadonlyArray<string>,
   assignments: ReadonlyArray<string>
-): Effect.Effect<void, CommandFailure> =>
-  Effect.gen(function*() {
-    const values: Record<string, unknown> = {}
-    for (const assignment of assignments) {
-      const equals = assignment.indexOf("=")
-      if (equals < 1) return yield* usage(`Expected name=value, not ${assignment}`)
-      values[assignment.slice(0, equals)] = member === "tags"
-        ? assignment.slice(equals + 1)
-        : jsonOrText(assignment.slice(equals + 1))
-    }
-    body[member] = inner === undefined ? values : { [inner]: values }
-  })
+) {
+  const wrong = assignments.find((assignment) => assignment.indexOf("=") < 1)
+  if (wrong !== undefined) return yield* usage(`Expected name=value, not ${wrong}`)
+  const values = Object.fromEntries(assignments.map((assignment) => {
+    const equals = assignment.indexOf("=")
+    const text = assignment.slice(equals + 1)
+    return [assignment.slice(0, equals), member === "tags" ? text : jsonOrText(text)]
+  }))
+  body[member] = inner === undefined ? values : { [inner]: values }
+})
 
 const jsonOrText = (text: string): unknown => {
   try {

@@ -197,6 +197,8 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       const { results } = yield* json("commands", "list", device_id)
       assert.deepStrictEqual(results[0].params, { power: 1, name: "desk", colors: [1, 2] })
       yield* cli("devices", "tag", device_id, "room=1")
+      // What the cloud refuses is sent, too, not left out.
+      assert.match((yield* cli("devices", "tag", device_id, "__proto__=x")).error, /^tags: .* \(40001\)$/)
       assert.deepStrictEqual((yield* json("devices", "get", device_id)).device_info.tags, { room: "1" })
       yield* cli("shadows", "set", device_id, "power=0")
       assert.strictEqual((yield* json("shadows", "get", device_id)).thing_shadow.state.desired.power, 0)
@@ -295,7 +297,13 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
       yield* createDevice(product_key)
-      const uploaded = yield* json("firmware", "upload", product_key, yield* temporary("image.bin", "image"), "1.1.0")
+      const image = yield* temporary("image.bin", "image")
+      const { used } = yield* json("projects", "usage")
+      const refused = yield* cli("firmware", "upload", product_key, image, "1.1")
+      assert.strictEqual(refused.code, 2)
+      assert.include(refused.error, "Expected x.y.z")
+      assert.deepStrictEqual((yield* json("projects", "usage")).used, used)
+      const uploaded = yield* json("firmware", "upload", product_key, image, "1.1.0")
       assert.deepInclude(uploaded, { version: "1.1.0", size: 5, algorithms: "md5" })
       assert.match(uploaded.sha256, /^[0-9a-f]{64}$/)
       const upgrade = yield* json("firmware", "upgrade", String(uploaded.id))
