@@ -531,4 +531,14 @@ inBrowser((inWindow) => {
     await visit(page, site, `${device}/firmware`)
     await page.getByRole("heading", { name: /radio/ }).waitFor()
   })
+
+  inWindow("a trace that runs can be stopped in a browser whose clock is fast", async ({ batched, page, site }) => {
+    await page.clock.install({ time: Date.now() + 3_600_000 })
+    await signIn(page, site)
+    await visit(page, site, `${batched}/trace`)
+    await page.getByRole("button", { name: "Start" }).click()
+    await page.getByText("running").waitFor()
+    await page.getByRole("button", { name: "Stop" }).click()
+    await page.getByText("off", { exact: true }).waitFor()
+  })
 })

@@ -3,6 +3,7 @@
  */
 import operations from "virtual:operations"
 import { ApiError } from "./ApiError.ts"
+import { noticeTime } from "./clock.ts"
 import type { Operations } from "./Operations.ts"
 import { once, onceGone } from "./repeats.ts"
 
@@ -92,6 +93,7 @@ export const request = async (address: string, init: RequestInit = {}): Promise<
     if (init.signal?.aborted === true) throw error
     throw new ApiError(0, "The server cannot be reached")
   }
+  noticeTime(response)
   if (response.ok) return response
   throw await errorOf(response)
 }

@@ -3,6 +3,7 @@
  */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
+import { isToCome } from "../../api/clock.ts"
 import type { Data } from "../../api/Operations.ts"
 import { hasEnded, may, noticeEnd } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
@@ -35,7 +36,7 @@ export const TraceTab = ({ device }: TabProps) => {
   return (
     <Shown query={query}>
       {({ dropped, results, until }) => {
-        const isOn = until !== "" && new Date(until).getTime() > Date.now()
+        const isOn = isToCome(until)
         const shown = kind === "" ? results : results.filter((entry) => kindOf(entry) === kind)
         return (
           <Card title={texts.title} actions={may("operator") && <Switch deviceId={deviceId} isOn={isOn} reload={query.reload} />}>

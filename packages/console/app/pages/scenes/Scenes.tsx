@@ -2,6 +2,7 @@
  * The scenes of the project.
  */
 import { api } from "../../api/client.ts"
+import { isToCome } from "../../api/clock.ts"
 import type { Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
@@ -65,7 +66,7 @@ export const SceneStatus = (
   { paused_until, status }: { readonly status: string; readonly paused_until: string }
 ) => {
   const { scenes } = useTexts()
-  if (Date.parse(paused_until) > Date.now()) return <Badge mood="warn">{scenes.paused}</Badge>
+  if (isToCome(paused_until)) return <Badge mood="warn">{scenes.paused}</Badge>
   return status === "enable"
     ? <Badge mood="good">{scenes.statuses.enable}</Badge>
     : <Badge>{scenes.statuses.disable}</Badge>
