@@ -78,19 +78,22 @@ it.effect("the place moves on by itself over events that are not for the subscri
     assert.isAbove(Number.parseInt(further.cursor.split("-")[1]!, 36), Number.parseInt(entries[0]!.id, 36))
   }).pipe(Effect.scoped, Effect.provide(cloud)))
 
-it.effect("a limit and a time of waiting out of bounds are named, and move nothing", () =>
+it.effect("a worker without a right name, a limit and a time of waiting out of bounds are named, and move nothing", () =>
   Effect.gen(function*() {
     const { device, places, read, subscriptionId } = yield* subscribed
     const reader = yield* SubscriptionReader
     const before = yield* places
     yield* device.postProperties({ n: 1 })
-    const refusal = (limit: number, wait: number) =>
+    const refusal = (limit: number, wait: number, worker = "one") =>
       Effect.map(
         Effect.flip(
-          reader.read({ projectId: defaultProjectId, subscriptionId, worker: "one", cursor: undefined, limit, wait })
+          reader.read({ projectId: defaultProjectId, subscriptionId, worker, cursor: undefined, limit, wait })
         ),
         ({ message }) => message
       )
+    for (const worker of ["", " ", "w".repeat(65), "\0", 12 as unknown as string]) {
+      assert.match(yield* refusal(1, 0, worker), /^worker: /)
+    }
     for (const limit of [0, -1, 1.5, 1001, Number.NaN]) assert.match(yield* refusal(limit, 0), /^limit: /)
     for (const wait of [-1, 30_001, Number.NaN, Infinity]) assert.match(yield* refusal(1, wait), /^wait: /)
     assert.deepStrictEqual(yield* places, before)

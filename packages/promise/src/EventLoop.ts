@@ -17,7 +17,7 @@ export type CloudEvent = {
 
 /** How a subscription is read. */
 export interface SubscribeOptions {
-  /** The name of this worker, unique among those that share the subscription. Default `default`. */
+  /** The name of this worker, 1 to 64 characters, unique among those that share the subscription. Default `default`. */
   readonly worker?: string
   /** Events that are read at once, 1 to 1,000. Default 100. */
   readonly limit?: number

@@ -28,7 +28,8 @@ import {
   SubscriptionNotFound,
   SubscriptionPushes,
   SubscriptionPushesNot,
-  TooManyWorkers
+  TooManyWorkers,
+  WorkerName
 } from "./Subscription.ts"
 import { SubscriptionSteps } from "./SubscriptionSteps.ts"
 
@@ -36,6 +37,7 @@ import { SubscriptionSteps } from "./SubscriptionSteps.ts"
 export interface SubscriptionWorker {
   readonly projectId: ProjectId
   readonly subscriptionId: number
+  /** Its name, 1 to 64 characters. */
   readonly worker: string
 }
 
@@ -71,8 +73,8 @@ export class SubscriptionReader extends Context.Service<SubscriptionReader, {
    * Gives the worker its part of the devices and returns their next events. Events
    * that are not acknowledged are returned again, to the worker or to the one that
    * takes its place when it has neither read nor acknowledged for 10 seconds.
-   * Fails with `InvalidInput` if `limit` or `wait` is out of bounds or the cursor is
-   * none, with `SubscriptionPushes` if the subscription has a webhook and this is
+   * Fails with `InvalidInput` if `worker` is no name, if `limit` or `wait` is out of
+   * bounds, or if the cursor is none, with `SubscriptionPushes` if the subscription has a webhook and this is
    * not for it, with `SubscriptionPushesNot` if it is and there is no webhook.
    */
   readonly read: (
@@ -135,11 +137,12 @@ interface Claimed {
 }
 
 const limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
-const decodeAmounts = decodeInput(Schema.Struct({
+const decodeOptions = decodeInput(Schema.Struct({
+  worker: WorkerName,
   limit,
   wait: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 30_000 }))
 }))
-const decodePushAmounts = decodeInput(Schema.Struct({
+const decodePushOptions = decodeInput(Schema.Struct({
   limit,
   wait: Schema.Number.check(Schema.isGreaterThanOrEqualTo(0))
 }))
@@ -220,7 +223,7 @@ const make = Effect.gen(function*() {
 
   const read = Effect.fn("SubscriptionReader.read")(function*(options: ReadOptions) {
     const { cursor, projectId } = options
-    const { limit, wait } = yield* (options.isPush === true ? decodePushAmounts : decodeAmounts)(options)
+    const { limit, wait } = yield* (options.isPush === true ? decodePushOptions : decodeOptions)(options)
     const from = cursor === undefined ? undefined : yield* decode(cursor)
     const end = (yield* Clock.currentTimeMillis) + wait
     let passed: Cursor | undefined
