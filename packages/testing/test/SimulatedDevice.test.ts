@@ -107,6 +107,18 @@ describe.each(links)("a simulated device %s", (_, connect) => {
         assert.deepInclude((yield* ask("reset", { hard: 1 })).command, { state: "succeeded", data: { was: 1 } })
       }))
 
+    it.effect("carries out commands in their order, also when they come while it is busy", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const levels: Array<unknown> = []
+        yield* connect(device, { on: { set: ({ level }) => Effect.sync(() => void levels.push(level)) } })
+        const sent = Array.from({ length: 12 }, (_, level) => level)
+        const { setProperties } = yield* Commands
+        for (const level of sent) yield* setProperties(defaultProjectId, device.deviceId, { level })
+        yield* eventually(Effect.sync(() => levels.length), { until: (length) => length === sent.length })
+        assert.deepStrictEqual(levels, sent)
+      }))
+
     it.effect("takes over what is desired, also what was desired while it was away", () =>
       Effect.gen(function*() {
         const shadows = yield* Shadows

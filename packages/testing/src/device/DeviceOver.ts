@@ -3,7 +3,7 @@
  * handlers.
  */
 import { type DownlinkMessage, type Json, upgradeMethod, userMethod } from "@device-cloud/core"
-import { Cause, Clock, Effect, Latch, Queue, type Scope, Semaphore } from "effect"
+import { Cause, Clock, Effect, Latch, PartitionedSemaphore, Queue, type Scope } from "effect"
 import type { Behaviour, SimulatedDevice } from "../SimulatedDevice.ts"
 import type { DeviceLink, DeviceTriple, Incoming, OpenLink } from "./DeviceLink.ts"
 import { userParams } from "./DeviceTopics.ts"
@@ -57,7 +57,8 @@ const make = Effect.fnUntraced(function*<D extends DeviceTriple>(
 > {
   const scope = yield* Effect.scope
   const received = yield* Queue.sliding<DownlinkMessage>(receivedCapacity)
-  const turn = Semaphore.makeUnsafe(1)
+  // In Effect 4.0.6, who comes overtakes those who wait for a `Semaphore`.
+  const inTurn = PartitionedSemaphore.makeUnsafe<D>({ permits: 1 }).withPermit(device)
   /** How far its clock is ahead, milliseconds. */
   let ahead = faults?.clock ?? 0
 
@@ -138,8 +139,8 @@ const make = Effect.fnUntraced(function*<D extends DeviceTriple>(
   const take = (message: DownlinkMessage) => {
     const reaction = react(message)
     if (reaction === undefined) return Effect.asVoid(Queue.offer(received, message))
-    const inTurn = turn.withPermit(Effect.andThen(ready, safely(reaction)))
-    return Effect.asVoid(Effect.forkIn(inTurn, scope, { startImmediately: true }))
+    const handled = inTurn(Effect.andThen(ready, safely(reaction)))
+    return Effect.asVoid(Effect.forkIn(handled, scope, { startImmediately: true }))
   }
 
   return { simulated, take }
