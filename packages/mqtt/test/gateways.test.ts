@@ -17,7 +17,7 @@ import {
 import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Clock, Effect, Queue, Stream } from "effect"
+import { Clock, Effect, Fiber, Queue, Stream } from "effect"
 import { storages } from "../../../vitest.storages.ts"
 
 const createProduct = (nodeType: Product["nodeType"], fields: Partial<ProductDraft> = {}) =>
@@ -220,6 +220,21 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* Queue.clear(gateway.received), [])
         gateway.client.stream.destroy()
         yield* CloudState.untilStatus(sub, "offline")
+      }))
+
+    it.effect("a gateway that waits for no reply has its session requests carried out in their order", () =>
+      Effect.gen(function*() {
+        const { gateway, subDevices: [sub] } = yield* household(1)
+        const replies = []
+        for (let i = 0; i < 10; i++) {
+          for (const [what, params] of [["logout", nameOf(sub)], ["login", yield* proof(sub)]] as const) {
+            replies.push(yield* Effect.forkChild(gateway.combine(what, params)))
+            yield* Effect.promise(() => new Promise((sent) => setImmediate(sent)))
+          }
+        }
+        const codes = (yield* Fiber.joinAll(replies)).map(({ code }) => code)
+        assert.deepStrictEqual(new Set(codes), new Set([200]))
+        assert.strictEqual(yield* statusOf(sub), "online")
       }))
 
     it.effect("a gateway is told why it cannot speak for a sub-device", () =>

@@ -2,7 +2,7 @@
  * Sessions of sub-devices that the connection of their gateway carries: they
  * begin after it and end with it (docs/protocol/gateways.md).
  */
-import { Effect, Semaphore } from "effect"
+import { Effect, PartitionedSemaphore } from "effect"
 import {
   type DeviceConnection,
   type DeviceSession,
@@ -18,8 +18,8 @@ import { nameOf } from "./TopologyChange.ts"
 
 /** The connection of one gateway, and the sub-devices that are online through it. */
 export interface GatewayConnection {
-  /** The requests of one gateway run one after the other. */
-  readonly turn: Semaphore.Semaphore
+  /** The requests of one gateway run one after the other, in their order. */
+  readonly inTurn: <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** By `deviceKey` of the sub-device. */
   readonly carried: Map<string, DeviceSession>
   hasEnded: boolean
@@ -76,7 +76,9 @@ export const make = Effect.gen(function*() {
     const known = gateways.get(gateway)
     if (known !== undefined) return known
     if (sessions.session(gateway.connection.device.deviceId) !== gateway) return undefined
-    const connection = { turn: Semaphore.makeUnsafe(1), carried: new Map(), hasEnded: false }
+    // In Effect 4.0.6, who comes overtakes those who wait for a `Semaphore`.
+    const inTurn = PartitionedSemaphore.makeUnsafe<DeviceSession>({ permits: 1 }).withPermit(gateway)
+    const connection = { inTurn, carried: new Map(), hasEnded: false }
     gateways.set(gateway, connection)
     return connection
   }

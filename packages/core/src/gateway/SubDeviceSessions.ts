@@ -190,7 +190,7 @@ const make = Effect.gen(function*() {
       if (session === undefined) return yield* markPresence(gateway, ip, request)
       const connection = carriedSessions.connectionOf(session)
       if (connection === undefined) return noSession
-      return yield* connection.turn.withPermits(1)(
+      return yield* connection.inTurn(
         request._tag === "Login" ? login(session, connection, request.proofs) : logout(connection, request.names)
       )
     }
