@@ -58,7 +58,10 @@ export interface SimulatedDevice<out D extends DeviceTriple = Device> {
   ) => Effect.Effect<void, StoreError | LinkError>
   /** Asks for the shadow. `data`: `{state, metadata, version}`. */
   readonly getShadow: Sent
-  /** Reports values in the shadow. `version`: greater than the stored one; default: the device's time. */
+  /**
+   * Reports values in the shadow. `version`: greater than the stored one; default: the
+   * device's time, or the next version after those that it has heard of.
+   */
   readonly reportShadow: (values: Values, version?: number) => Sent
   /** Deletes reported values, by property id; default: all. */
   readonly deleteReported: (propertyIds?: ReadonlyArray<string>) => Sent

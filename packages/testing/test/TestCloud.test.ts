@@ -57,6 +57,26 @@ describe("a test cloud with promises", () => {
     assert.strictEqual(await lamp.closed(), "lost")
   })
 
+  test("a device changes its shadow as often as it likes while time stands still", async () => {
+    await using cloud = await TestCloud.start()
+    const device = await cloud.createDevice()
+    const taken: Array<unknown> = []
+    const lamp = await cloud.connect(device, { on: { desired: (values) => void taken.push(values) } })
+    const codeOf = async (sent: Promise<{ readonly code: number }>) => (await sent).code
+    assert.strictEqual(await codeOf(lamp.reportShadow({ level: 1, power: 0 })), 200)
+    assert.strictEqual(await codeOf(lamp.reportShadow({ level: 2 })), 200)
+    await cloud.advance("5 seconds") // It hears what is desired.
+    assert.strictEqual(await codeOf(lamp.reportShadow({ level: 3 })), 200)
+    for (const power of [1, 0, 1]) await cloud.shadows.desire("default", device.deviceId, { power })
+    await cloud.advance("1 second")
+    assert.deepStrictEqual(taken, [{ power: 1 }, { power: 0 }, { power: 1 }])
+    assert.strictEqual(await codeOf(lamp.deleteReported(["level"])), 200)
+    assert.strictEqual(await codeOf(lamp.clearDesired()), 200)
+    const { shadow } = await cloud.shadows.get("default", device.deviceId)
+    assert.hasAllKeys(shadow.reported, ["power"])
+    assert.deepStrictEqual(shadow.desired, {})
+  })
+
   test("a gateway carries its sub-devices", async () => {
     await using cloud = await TestCloud.start()
     const gateway = await cloud.connectGateway(

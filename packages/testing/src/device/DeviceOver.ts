@@ -62,8 +62,17 @@ const make = Effect.fnUntraced(function*<D extends DeviceTriple>(
   /** How far its clock is ahead, milliseconds. */
   let ahead = faults?.clock ?? 0
 
+  /** The newest version of its shadow that it has heard of. */
+  let version = 0
+  const hear = (method: string, said: unknown) => {
+    if (method !== "thing.shadow") return
+    version = Math.max(version, (said as { readonly version?: number } | undefined)?.version ?? 0)
+  }
+
   const send: SimulatedDevice["send"] = (method, params) =>
-    Effect.suspend(() => link().send({ from: device, method, params: params as Json }))
+    Effect.suspend(() => link().send({ from: device, method, params: params as Json })).pipe(
+      Effect.tap(({ data }) => Effect.sync(() => hear(method, data)))
+    )
 
   const now = Effect.map(Clock.currentTimeMillis, (millis) => millis + ahead)
 
@@ -74,8 +83,8 @@ const make = Effect.fnUntraced(function*<D extends DeviceTriple>(
         Object.entries(values).map(([id, value]) => [id, isTimed(value) ? value : { value, time }])
       ))
 
-  const shadow = (message: Readonly<Record<string, Json>>, version?: number) =>
-    Effect.flatMap(now, (time) => send("thing.shadow", { ...message, version: version ?? time }))
+  const shadow = (message: Readonly<Record<string, Json>>, given?: number) =>
+    Effect.flatMap(now, (time) => send("thing.shadow", { ...message, version: given ?? Math.max(time, version + 1) }))
 
   const simulated: SimulatedDevice<D> = {
     device,
@@ -137,6 +146,7 @@ const make = Effect.fnUntraced(function*<D extends DeviceTriple>(
     )
 
   const take = (message: DownlinkMessage) => {
+    hear(message.method, message.params)
     const reaction = react(message)
     if (reaction === undefined) return Effect.asVoid(Queue.offer(received, message))
     const handled = inTurn(Effect.andThen(ready, safely(reaction)))
