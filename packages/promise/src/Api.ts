@@ -61,9 +61,13 @@ export type ApiFailures =
   | HttpClientError.HttpClientError
   | Schema.SchemaError
 
+/** Keys that a header can have. With another one no request leaves, and a loop over `subscribe` waits for ever. */
+const sendable = /^\s*[!-~]+\s*$/
+
 /**
- * The management API of a server. Throws a `TypeError` if `baseUrl` is no URL, or
- * if there is no key, such as that of a variable of the environment that is not set.
+ * The management API of a server. Throws a `TypeError` if `baseUrl` is no URL of
+ * HTTP, or if there is no key that can be sent, such as that of a variable of the
+ * environment that is not set.
  *
  * ```ts
  * const api = connect({ baseUrl: "http://127.0.0.1:8080", accessKey: "dck_…" })
@@ -71,11 +75,13 @@ export type ApiFailures =
  * ```
  */
 export const connect = ({ accessKey, baseUrl }: ConnectOptions): Api => {
-  if (!URL.canParse(baseUrl)) {
+  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
     throw new TypeError(`baseUrl: expected a URL such as http://127.0.0.1:8080, not ${baseUrl}`)
   }
-  if (!accessKey) throw new TypeError("accessKey: expected an access key such as dck_…")
   const key = Redacted.isRedacted(accessKey) ? accessKey : Redacted.make(accessKey)
+  if (!accessKey || !sendable.test(Redacted.value(key))) {
+    throw new TypeError("accessKey: expected an access key such as dck_…")
+  }
   const context = Effect.runSync(
     Layer.buildWithScope(DeviceCloudClient.layer({ baseUrl, accessKey: key }), Scope.makeUnsafe())
   )

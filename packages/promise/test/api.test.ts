@@ -1,5 +1,6 @@
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { Redacted } from "effect"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Readable } from "node:stream"
@@ -176,8 +177,13 @@ it("the API of a cloud that is closed takes no requests, and its streams have en
 })
 
 it("what is no address, and no key, is refused at once", () => {
-  assert.throws(() => connect({ baseUrl: "127.0.0.1:8080", accessKey: "dck_x" }), /^baseUrl: expected a URL/)
-  assert.throws(() => connect({ baseUrl: "http://127.0.0.1:8080", accessKey: undefined as never }), /^accessKey: /)
+  for (const baseUrl of ["127.0.0.1:8080", "localhost:8080", "ftp://localhost"]) {
+    assert.throws(() => connect({ baseUrl, accessKey: "dck_x" }), /^baseUrl: expected a URL/)
+  }
+  for (const accessKey of [undefined as never, "", " ", "dck_…", "dck_x\ndck_y", Redacted.make("dck_…")]) {
+    assert.throws(() => connect({ baseUrl: "http://127.0.0.1:8080", accessKey }), /^accessKey: /)
+  }
+  connect({ baseUrl: "https://cloud.example.com", accessKey: "dck_x\n" })
 })
 
 it("each signal that was given ends the calls", async () => {
