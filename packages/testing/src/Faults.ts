@@ -31,7 +31,7 @@ export interface Fault {
   readonly probability?: number
   /** Whether it may hit the n-th call of a method; the first one is 1. Default: any. */
   readonly calls?: (n: number) => boolean
-  /** From when until when it hits, since the layer was built. Default: always. */
+  /** From when until when it hits, since the layer was built. Default: always, also while the cloud starts. */
   readonly during?: readonly [from: Duration.Input, until: Duration.Input]
   /** `retryable` of the error: whether the core tries again. Default true. */
   readonly retryable?: boolean
@@ -53,7 +53,7 @@ export interface Options {
  *   Layer.provide(Faults.layer({
  *     seed: 7,
  *     faults: [
- *       { does: "fail", probability: 0.05 },
+ *       { does: "fail", probability: 0.05, during: ["10 seconds", "1 hour"] },
  *       { on: "UplinkStore.commit", does: "loseAnswer", probability: 0.1 },
  *       { on: ["CommandStore", "OtaStore"], does: { delay: "2 seconds" }, calls: (n) => n % 10 === 0 },
  *       { does: "fail", during: ["1 minute", "2 minutes"] }
