@@ -4,7 +4,6 @@ import {
   defaultProjectId,
   delta,
   type Device,
-  DeviceCloud,
   DeviceId,
   deviceIdentity,
   Devices,
@@ -16,13 +15,12 @@ import {
   ThingModels,
   Uplink
 } from "@device-cloud/core"
-import * as PlatformNode from "@device-cloud/platform-node"
-import * as StorageMemory from "@device-cloud/storage-memory"
-import { Faults, Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Clock, Deferred, Effect, Fiber, Layer, Queue } from "effect"
+import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
+import { cloudWith } from "./FaultyCloud.ts"
 
 const tsl = readFileSync(new URL("./fixtures/air-conditioner.tsl.json", import.meta.url), "utf8")
 
@@ -704,16 +702,9 @@ it.effect("a command whose reply waits for the store when its time is over does 
     const { state } = yield* commands.get(product.projectId, identity.deviceId, messageId)
     assert.strictEqual(state, "succeeded")
   }).pipe(Effect.provide(
-    DeviceCloud.layer.pipe(
-      Layer.provideMerge(Faults.layer({
-        seed: 1,
-        faults: [{
-          on: ["CommandStore.expire", "CommandStore.advance", "UplinkStore.commit"],
-          does: "fail",
-          during: ["5 seconds", "90 seconds"]
-        }]
-      })),
-      Layer.provideMerge(StorageMemory.layer),
-      Layer.provideMerge(PlatformNode.layer)
-    )
+    cloudWith({
+      on: ["CommandStore.expire", "CommandStore.advance", "UplinkStore.commit"],
+      does: "fail",
+      during: ["5 seconds", "90 seconds"]
+    })
   )))

@@ -1,7 +1,6 @@
 import {
   defaultProjectId,
   type Device,
-  DeviceCloud,
   deviceIdentity,
   Devices,
   DeviceSessions,
@@ -9,19 +8,11 @@ import {
   Jobs,
   Uplink
 } from "@device-cloud/core"
-import * as PlatformNode from "@device-cloud/platform-node"
-import * as StorageMemory from "@device-cloud/storage-memory"
-import { Faults, Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Clock, Deferred, Effect, Fiber, Layer, Queue } from "effect"
+import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
 import { TestClock } from "effect/testing"
-
-const cloudWith = (...faults: ReadonlyArray<Faults.Fault>) =>
-  DeviceCloud.layer.pipe(
-    Layer.provideMerge(Faults.layer({ seed: 1, faults })),
-    Layer.provideMerge(StorageMemory.layer),
-    Layer.provideMerge(PlatformNode.layer)
-  )
+import { cloudWith } from "./FaultyCloud.ts"
 
 const createJob = (name: string, { deviceId }: Device) =>
   Effect.flatMap(Jobs, (jobs) => jobs.create(defaultProjectId, { name, document: {}, deviceIds: [deviceId] }))

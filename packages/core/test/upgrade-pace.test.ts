@@ -5,10 +5,11 @@
 import { DeviceCloud } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
+import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
+import { cloudWith } from "./FaultyCloud.ts"
 import { createTask } from "./UpgradeFixtures.ts"
 
 const perMinute = 3
@@ -66,16 +67,7 @@ it.effect("devices whose turns came while the store was away are told at the pac
     assert.strictEqual(told.length, count)
     assert.strictEqual(fullest(told), perMinute)
   }).pipe(Effect.provide(
-    DeviceCloud.layer.pipe(
-      Layer.provideMerge(
-        Faults.layer({
-          seed: 1,
-          faults: [{ on: "OtaStore.claimDue", does: "fail", during: [0, "10 minutes"] }]
-        })
-      ),
-      Layer.provideMerge(StorageMemory.layer),
-      Layer.provideMerge(PlatformNode.layer)
-    )
+    cloudWith({ on: "OtaStore.claimDue", does: "fail", during: [0, "10 minutes"] })
   )))
 
 it.effect("what one node has told counts on another", () =>

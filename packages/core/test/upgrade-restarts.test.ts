@@ -5,18 +5,12 @@ import { Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
+import { cloudWith } from "./FaultyCloud.ts"
 import { createTask } from "./UpgradeFixtures.ts"
 
 /** How often the device was told of its upgrade. */
 const toldTimes = ({ received }: SimulatedDevice.SimulatedDevice) =>
   Effect.map(Queue.clear(received), (all) => all.filter(({ method }) => method === "thing.ota.upgrade").length)
-
-const cloudWith = (...faults: ReadonlyArray<Faults.Fault>) =>
-  DeviceCloud.layer.pipe(
-    Layer.provideMerge(Faults.layer({ seed: 1, faults })),
-    Layer.provideMerge(StorageMemory.layer),
-    Layer.provideMerge(PlatformNode.layer)
-  )
 
 const cloud = DeviceCloud.layer.pipe(Layer.provideMerge(StorageMemory.layer), Layer.provideMerge(PlatformNode.layer))
 

@@ -183,9 +183,7 @@ const make = Effect.gen(function*() {
     // What is due is due again in a minute.
     missed: Effect.void
   })
-  yield* tick.pipe(
-    Periodic.lookingForEnds("Devices could not be told of tasks that are due")
-  )
+  yield* tick.pipe(Periodic.lookingForEnds("Devices could not be told of tasks that are due"))
 
   return JobDelivery.of({
     ended: ({ deviceId, jobId }) => {

@@ -62,8 +62,8 @@ const makeTurns = ({ atOnce = 2, waiting = 32 }: ExpensiveReadLimits) => {
   /** The turn ends with the scope: that of a request is open until a stream in its response has ended. */
   return Effect.fnUntraced(function*(projectId: ProjectId) {
     const { semaphore } = yield* Effect.acquireRelease(enter(projectId), (turns) => leave(projectId, turns))
-    const turn = Effect.timeoutOrElse(semaphore.take(1), { duration: longestWait, orElse: () => Effect.fail(tooMany) })
-    yield* Effect.acquireRelease(turn, () => semaphore.release(1), { interruptible: true })
+    const turn = Effect.acquireRelease(semaphore.take(1), () => semaphore.release(1), { interruptible: true })
+    yield* Effect.timeoutOrElse(turn, { duration: longestWait, orElse: () => Effect.fail(tooMany) })
   })
 }
 

@@ -19,8 +19,8 @@ interface Node {
 export const ScenePicture = ({ scene }: { readonly scene: StoredScene }) => {
   const { scenes: { picture } } = useTexts()
   const query = useQuery(async (signal) => {
-    const others = (await readAll((query) => api.scenes.listScenes({ query, signal }))).filter(({ id }) => id !== scene.id)
-    return around(scene.id, [...others, scene].map(nodeOf))
+    const all = await readAll((query) => api.scenes.listScenes({ query, signal }))
+    return around(scene.id, [...all.filter(({ id }) => id !== scene.id), scene].map(nodeOf))
   }, [scene.id, scene.updated_at])
   const setsBack = selfSet(scene)
   return (
