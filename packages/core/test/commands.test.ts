@@ -4,6 +4,7 @@ import {
   defaultProjectId,
   delta,
   type Device,
+  DeviceCloud,
   DeviceId,
   deviceIdentity,
   Devices,
@@ -15,9 +16,11 @@ import {
   ThingModels,
   Uplink
 } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
+import { Clock, Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import { cloudWith } from "./FaultyCloud.ts"
@@ -685,22 +688,27 @@ it.effect("what is asked after a clock that was ahead is right again is sent, wh
     assert.deepStrictEqual(command?.params, { power: 1 })
   }).pipe(Effect.provide(TestCloud.layer)))
 
-it.effect("a command whose reply waits for the store when its time is over does not expire", () =>
+it.effect("a command whose time ends while the store is away does not expire before its reply can come", () =>
   Effect.gen(function*() {
     const product = yield* Fixtures.createProduct()
     const identity = yield* Fixtures.createDevice(product)
     const device = yield* SimulatedDevice.connect(identity)
     const commands = yield* Commands
-    const { messageId } = yield* commands.callService(product.projectId, identity.deviceId, "calibrate", {}, {
-      ttl: 10
-    })
+    const call = commands.callService(product.projectId, identity.deviceId, "calibrate", {}, { ttl: 10 })
+    const called = [yield* call, yield* call]
     yield* TestClock.adjust("10 seconds")
-    const { id } = yield* take(device)
-    const replied = yield* Effect.forkChild(device.send("thing.service.calibrate_reply", { id, code: 200 }))
-    yield* TestClock.adjust("3 minutes")
+    const [at, after] = [yield* take(device), yield* take(device)].map(({ id }) =>
+      device.send("thing.service.calibrate_reply", { id, code: 200 })
+    )
+    const replied = yield* Effect.forkChild(at!)
+    yield* TestClock.adjust("130 seconds")
     yield* Fiber.join(replied)
-    const { state } = yield* commands.get(product.projectId, identity.deviceId, messageId)
-    assert.strictEqual(state, "succeeded")
+    yield* after!
+    const states = yield* Effect.forEach(
+      called,
+      ({ messageId }) => commands.get(product.projectId, identity.deviceId, messageId)
+    )
+    assert.deepStrictEqual(states.map(({ state }) => state), ["succeeded", "succeeded"])
   }).pipe(Effect.provide(
     cloudWith({
       on: ["CommandStore.expire", "CommandStore.advance", "UplinkStore.commit"],
@@ -708,3 +716,31 @@ it.effect("a command whose reply waits for the store when its time is over does 
       during: ["5 seconds", "90 seconds"]
     })
   )))
+
+it.effect("a command that was delivered before all servers stopped waits a minute for its reply when one is back", () =>
+  Effect.gen(function*() {
+    const node = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))))
+    const [product, identity, answered, silent] = yield* Effect.gen(function*() {
+      const product = yield* Fixtures.createProduct()
+      const identity = yield* Fixtures.createDevice(product)
+      const device = yield* SimulatedDevice.connect(identity)
+      const { callService } = yield* Commands
+      const call = callService(product.projectId, identity.deviceId, "calibrate", {}, { ttl: 10 })
+      const called = [yield* call, yield* call] as const
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* take(device)).id, String(called[0].messageId))
+      return [product, identity, ...called] as const
+    }).pipe((before) => Effect.scoped(Effect.flatMap(node, (cloud) => Effect.provideContext(before, cloud))))
+    yield* TestClock.adjust("1 hour")
+    yield* Effect.gen(function*() {
+      const device = yield* SimulatedDevice.connect(identity)
+      const { get } = yield* Commands
+      const stateOf = ({ messageId }: Command) =>
+        Effect.map(get(product.projectId, identity.deviceId, messageId), ({ state }) => state)
+      yield* TestClock.adjust("50 seconds")
+      yield* device.send("thing.service.calibrate_reply", { id: String(answered.messageId), code: 200 })
+      assert.deepStrictEqual([yield* stateOf(answered), yield* stateOf(silent)], ["succeeded", "acked"])
+      yield* TestClock.adjust("15 seconds")
+      assert.strictEqual(yield* stateOf(silent), "expired")
+    }).pipe((after) => Effect.flatMap(node, (cloud) => Effect.provideContext(after, cloud)))
+  }).pipe(Effect.scoped, Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer))))
