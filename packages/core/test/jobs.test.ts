@@ -1,21 +1,33 @@
 import {
   defaultProjectId,
   type Device,
+  DeviceCloud,
   deviceIdentity,
   Devices,
   DeviceSessions,
   type DownlinkMessage,
   Jobs,
+  JobStore,
   Uplink
 } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
+import { Clock, Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { cloudWith } from "./FaultyCloud.ts"
 
 const createJob = (name: string, { deviceId }: Device) =>
   Effect.flatMap(Jobs, (jobs) => jobs.create(defaultProjectId, { name, document: {}, deviceIds: [deviceId] }))
+
+/** Creates jobs one after the other, each when the device has heard of the one before. */
+const createJobs = (count: number, device: Device) =>
+  createJob("Calibrate", device).pipe(
+    Effect.tap(TestClock.adjust("2 seconds")),
+    Effect.map(({ jobId }) => String(jobId)),
+    Effect.replicateEffect(count)
+  )
 
 const idsOf = (messages: ReadonlyArray<DownlinkMessage>): ReadonlyArray<string> =>
   messages.flatMap(({ method, params }) =>
@@ -95,11 +107,7 @@ layer(TestCloud.layer)("jobs of devices", (it) => {
       const cloud = yield* TestCloud
       const device = yield* cloud.createDevice()
       const first = yield* cloud.connect(device)
-      const taskIds: Array<string> = []
-      for (let i = 0; i < 12; i++) {
-        taskIds.push(String((yield* createJob("Calibrate", device)).jobId))
-        yield* TestClock.adjust("2 seconds")
-      }
+      const taskIds = yield* createJobs(12, device)
       assert.deepStrictEqual(idsOf(yield* Queue.clear(first.received)), taskIds)
       yield* first.disconnect
       const back = yield* connectSlow(device, 4)
@@ -109,7 +117,75 @@ layer(TestCloud.layer)("jobs of devices", (it) => {
       yield* back.read
       assert.deepStrictEqual(yield* back.told, taskIds.slice(4, 11))
     }))
+
+  it.effect("a device is not told of a task that it ends while it is told of others", () =>
+    Effect.gen(function*() {
+      const cloud = yield* TestCloud
+      const device = yield* cloud.createDevice()
+      const first = yield* cloud.connect(device)
+      const taskIds = yield* createJobs(3, device)
+      yield* first.disconnect
+      const back = yield* connectSlow(device, 1)
+      assert.deepStrictEqual(yield* back.told, [taskIds[0]!])
+      yield* back.end(taskIds[1]!)
+      yield* back.read
+      assert.deepStrictEqual(yield* back.told, [taskIds[2]!])
+    }))
+
+  it.effect("a device hears of each task that is cancelled, and of the tasks that waited behind them", () =>
+    Effect.gen(function*() {
+      const [cloud, jobs] = [yield* TestCloud, yield* Jobs]
+      const device = yield* cloud.createDevice()
+      const first = yield* cloud.connect(device)
+      const taskIds = yield* createJobs(13, device)
+      yield* first.disconnect
+      const back = yield* cloud.connect(device)
+      const heard = Effect.map(Effect.andThen(TestClock.adjust("5 seconds"), Queue.clear(back.received)), idsOf)
+      assert.deepStrictEqual(yield* heard, taskIds.slice(0, 10))
+      const cancel = (some: ReadonlyArray<string>) =>
+        Effect.forEach(some, (taskId) => jobs.cancel(defaultProjectId, Number(taskId)))
+      yield* cancel(taskIds.slice(0, 10))
+      assert.deepStrictEqual(yield* heard, taskIds)
+      const more = yield* createJobs(9, device)
+      yield* Queue.clear(back.received)
+      yield* cancel([...taskIds.slice(10), ...more])
+      assert.deepStrictEqual(yield* heard, [...taskIds.slice(10), ...more])
+    }))
 })
+
+it.effect("a device is not told of a task that it ends while its tasks are read", () =>
+  Effect.gen(function*() {
+    const jobs = yield* Jobs
+    const product = yield* Fixtures.createProduct()
+    const identity = yield* Fixtures.createDevice(product)
+    const create = Effect.map(
+      jobs.create(product.projectId, { name: "Calibrate", document: {}, deviceIds: [identity.deviceId] }),
+      ({ jobId }) => String(jobId)
+    )
+    const before = yield* SimulatedDevice.connect(identity)
+    const taskIds = [yield* create, yield* create]
+    yield* TestClock.adjust("1 minute")
+    assert.deepStrictEqual(idsOf(yield* Queue.clear(before.received)), taskIds)
+    yield* before.disconnect
+    const device = yield* SimulatedDevice.connect(identity)
+    yield* TestClock.adjust("2 seconds")
+    yield* device.send("thing.job.update", { taskId: taskIds[0], status: "SUCCEEDED" })
+    yield* TestClock.adjust("1 minute")
+    assert.deepStrictEqual(idsOf(yield* Queue.clear(device.received)), [taskIds[1]!])
+  }).pipe(Effect.provide(
+    DeviceCloud.layer.pipe(
+      Layer.provideMerge(Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (store) =>
+          JobStore.of({
+            ...store,
+            ofDevices: (...args) => Effect.tap(store.ofDevices(...args), Effect.sleep("10 seconds"))
+          }))
+      )),
+      Layer.provideMerge(StorageMemory.layer),
+      Layer.provideMerge(PlatformNode.layer)
+    )
+  )))
 
 it.effect.each([["2 minutes"], ["35 seconds"]] as const)(
   "a device that ends its task while the store is away until %s has not timed out",

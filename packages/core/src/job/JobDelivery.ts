@@ -62,8 +62,8 @@ const make = Effect.gen(function*() {
   /** Devices that are here: those that have come, or may hear of more that waits, and those that something is due for. */
   let arrived = new Set<DeviceId>()
   let due = new Set<DeviceId>()
-  /** Devices that are being told. */
-  const telling = new Set<DeviceId>()
+  /** Devices whose tasks are being read and told, with the jobs whose task they have ended meanwhile. */
+  const telling = new Map<DeviceId, Set<number>>()
   /** The jobs whose task has not ended and that a device has heard of on its connection. */
   const heard = new WeakMap<DeviceSession, Set<number>>()
   /** The sessions of devices that may not have heard on their connection of all that waits. */
@@ -79,11 +79,20 @@ const make = Effect.gen(function*() {
       })
   })
 
+  /** The next tick looks at the device again: at what is untold, or at all that waits. */
+  const lookAgain = (deviceId: DeviceId, choice: TaskChoice) => {
+    const session = sessions.session(deviceId)
+    if (session === undefined) return
+    const isAll = choice === "waiting" || unfinished.has(session)
+    ;(isAll ? arrived : due).add(deviceId)
+  }
+
   /** Tells a device of its tasks when it listens, and notes it. */
   const tellDevice = Effect.fnUntraced(function*(
     deviceId: DeviceId,
     choice: TaskChoice,
-    found: ReadonlyArray<AssignedTask>
+    found: ReadonlyArray<AssignedTask>,
+    ended: ReadonlySet<number>
   ) {
     const session = sessions.session(deviceId)
     if (session === undefined) return
@@ -104,6 +113,7 @@ const make = Effect.gen(function*() {
       const isOpen = openStates.includes(task.state)
       if (isOpen && known.has(task.jobId)) continue
       for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
+      if (isOpen && ended.has(task.jobId)) continue
       // The device has left, or has come back, while its tasks waited for it.
       if (sessions.session(deviceId) !== session) return
       yield* sessions.deliver(deviceId, { method: jobNotifyMethod, params: { task: taskData(task) } })
@@ -111,34 +121,41 @@ const make = Effect.gen(function*() {
       else known.delete(task.jobId)
     }
     yield* untilStored(told.submit(tasks))
+    // What the cloud has ended makes room for further ones, as what the device ends.
+    if (tasks.some(({ state }) => !openStates.includes(state))) lookAgain(deviceId, "untold")
   })
 
-  /** The next tick looks at the device again: at what is untold, or at all that waits. */
-  const lookAgain = (deviceId: DeviceId, choice: TaskChoice) => {
-    const session = sessions.session(deviceId)
-    if (session === undefined) return
-    const isAll = choice === "waiting" || unfinished.has(session)
-    ;(isAll ? arrived : due).add(deviceId)
-  }
-
-  /** Tells a device in a fiber of its own. A device that is being told is looked at again. */
-  const tellBeside = (tasks: Array.NonEmptyReadonlyArray<AssignedTask>, choice: TaskChoice) => {
-    const [{ deviceId }] = tasks
-    if (telling.has(deviceId)) return lookAgain(deviceId, choice)
-    telling.add(deviceId)
+  /** Tells a device in a fiber of its own. */
+  const tellBeside = (
+    deviceId: DeviceId,
+    choice: TaskChoice,
+    tasks: ReadonlyArray<AssignedTask>,
+    ended: ReadonlySet<number>
+  ) =>
     runFork(
-      tellDevice(deviceId, choice, tasks).pipe(
+      tellDevice(deviceId, choice, tasks, ended).pipe(
         Effect.catchCause((cause) => Effect.logWarning("A device could not be told of its tasks", cause)),
         Effect.ensuring(Effect.sync(() => telling.delete(deviceId)))
       )
     )
-  }
 
-  /** Reads the tasks of devices and tells each device beside the others. */
+  /** Reads the tasks of devices and tells each device beside the others. A device that is being told is looked at again. */
   const tellAll = Effect.fnUntraced(function*(deviceIds: ReadonlyArray<DeviceId>, choice: TaskChoice) {
-    for (let start = 0; start < deviceIds.length; start += readLimit) {
-      const tasks = yield* store.ofDevices(deviceIds.slice(start, start + readLimit), choice, perDevice)
-      for (const ofDevice of Object.values(Array.groupBy(tasks, (task) => task.deviceId))) tellBeside(ofDevice, choice)
+    for (const deviceId of deviceIds) if (telling.has(deviceId)) lookAgain(deviceId, choice)
+    const free = deviceIds.filter((deviceId) => !telling.has(deviceId))
+    for (let start = 0; start < free.length; start += readLimit) {
+      const some = free.slice(start, start + readLimit)
+      for (const deviceId of some) telling.set(deviceId, new Set())
+      const tasks = yield* Effect.onError(
+        store.ofDevices(some, choice, perDevice),
+        () => Effect.sync(() => some.forEach((deviceId) => telling.delete(deviceId)))
+      )
+      const byDevice = Array.groupBy(tasks, (task) => task.deviceId)
+      for (const deviceId of some) {
+        const ofDevice = byDevice[deviceId]
+        if (ofDevice === undefined) telling.delete(deviceId)
+        else tellBeside(deviceId, choice, ofDevice, telling.get(deviceId)!)
+      }
     }
   })
 
@@ -189,6 +206,7 @@ const make = Effect.gen(function*() {
     ended: ({ deviceId, jobId }) => {
       const session = sessions.session(deviceId)
       if (session !== undefined) heard.get(session)?.delete(jobId)
+      telling.get(deviceId)?.add(jobId)
       lookAgain(deviceId, "untold")
     }
   })
