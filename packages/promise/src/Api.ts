@@ -62,7 +62,7 @@ export type ApiFailures =
   | Schema.SchemaError
 
 /** Keys that a header can have. With another one no request leaves, and a loop over `subscribe` waits for ever. */
-const sendable = /^\s*[!-~]+\s*$/
+const sendable = /^[!-~]+[\t\n\r ]*$/
 
 /**
  * The management API of a server. Throws a `TypeError` if `baseUrl` is no URL of

@@ -180,7 +180,8 @@ it("what is no address, and no key, is refused at once", () => {
   for (const baseUrl of ["127.0.0.1:8080", "localhost:8080", "ftp://localhost"]) {
     assert.throws(() => connect({ baseUrl, accessKey: "dck_x" }), /^baseUrl: expected a URL/)
   }
-  for (const accessKey of [undefined as never, "", " ", "dck_…", "dck_x\ndck_y", Redacted.make("dck_…")]) {
+  const wrong = ["", " ", "dck_…", "dck_x\ndck_y", "\uFEFFdck_x", "\ndck_x", "dck_x\f"]
+  for (const accessKey of [undefined as never, Redacted.make("dck_…"), ...wrong]) {
     assert.throws(() => connect({ baseUrl: "http://127.0.0.1:8080", accessKey }), /^accessKey: /)
   }
   connect({ baseUrl: "https://cloud.example.com", accessKey: "dck_x\n" })
