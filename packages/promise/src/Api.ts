@@ -66,8 +66,8 @@ const sendable = /^[!-~]+[\t\n\r ]*$/
 
 /**
  * The management API of a server. Throws a `TypeError` if `baseUrl` is no URL of
- * HTTP, or if there is no key that can be sent, such as that of a variable of the
- * environment that is not set.
+ * HTTP or has a name, a password or a query, or if there is no key that can be sent,
+ * such as that of a variable of the environment that is not set.
  *
  * ```ts
  * const api = connect({ baseUrl: "http://127.0.0.1:8080", accessKey: "dck_…" })
@@ -75,15 +75,16 @@ const sendable = /^[!-~]+[\t\n\r ]*$/
  * ```
  */
 export const connect = ({ accessKey, baseUrl }: ConnectOptions): Api => {
-  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
-    throw new TypeError(`baseUrl: expected a URL such as http://127.0.0.1:8080, not ${baseUrl}`)
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.href !== url.origin + url.pathname) {
+    throw new TypeError("baseUrl: expected a URL such as http://127.0.0.1:8080, without name, password and query")
   }
   const key = Redacted.isRedacted(accessKey) ? accessKey : Redacted.make(accessKey)
   if (!accessKey || !sendable.test(Redacted.value(key))) {
     throw new TypeError("accessKey: expected an access key such as dck_…")
   }
   const context = Effect.runSync(
-    Layer.buildWithScope(DeviceCloudClient.layer({ baseUrl, accessKey: key }), Scope.makeUnsafe())
+    Layer.buildWithScope(DeviceCloudClient.layer({ baseUrl: url.href, accessKey: key }), Scope.makeUnsafe())
   )
   return apiOf(Context.get(context, DeviceCloudClient), undefined)
 }

@@ -177,7 +177,15 @@ it("the API of a cloud that is closed takes no requests, and its streams have en
 })
 
 it("what is no address, and no key, is refused at once", () => {
-  for (const baseUrl of ["127.0.0.1:8080", "localhost:8080", "ftp://localhost"]) {
+  for (
+    const baseUrl of [
+      "127.0.0.1:8080",
+      "localhost:8080",
+      "ftp://localhost",
+      "http://u:p@localhost",
+      "http://localhost?a=1"
+    ]
+  ) {
     assert.throws(() => connect({ baseUrl, accessKey: "dck_x" }), /^baseUrl: expected a URL/)
   }
   const wrong = ["", " ", "dck_…", "dck_x\ndck_y", "\uFEFFdck_x", "\ndck_x", "dck_x\f"]
