@@ -60,7 +60,7 @@ export interface SimulatedDevice<out D extends DeviceTriple = Device> {
   readonly getShadow: Sent
   /**
    * Reports values in the shadow. `version`: greater than the stored one; default: the
-   * device's time, or the next version after those that it has heard of.
+   * device's time, or the next version after those that it has sent or heard of.
    */
   readonly reportShadow: (values: Values, version?: number) => Sent
   /** Deletes reported values, by property id; default: all. */

@@ -65,6 +65,8 @@ describe("a test cloud with promises", () => {
     const codeOf = async (sent: Promise<{ readonly code: number }>) => (await sent).code
     assert.strictEqual(await codeOf(lamp.reportShadow({ level: 1, power: 0 })), 200)
     assert.strictEqual(await codeOf(lamp.reportShadow({ level: 2 })), 200)
+    const both = [lamp.reportShadow({ level: 3 }), lamp.reportShadow({ level: 4 })] as const
+    assert.deepStrictEqual(await Promise.all(both.map(codeOf)), [200, 200])
     await cloud.advance("5 seconds") // It hears what is desired.
     assert.strictEqual(await codeOf(lamp.reportShadow({ level: 3 })), 200)
     for (const power of [1, 0, 1]) await cloud.shadows.desire("default", device.deviceId, { power })

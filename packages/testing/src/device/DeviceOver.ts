@@ -62,7 +62,7 @@ const make = Effect.fnUntraced(function*<D extends DeviceTriple>(
   /** How far its clock is ahead, milliseconds. */
   let ahead = faults?.clock ?? 0
 
-  /** The newest version of its shadow that it has heard of. */
+  /** The newest version of its shadow that it has heard of, or has given to a message of its own. */
   let version = 0
   const hear = (method: string, said: unknown) => {
     if (method !== "thing.shadow") return
@@ -84,7 +84,10 @@ const make = Effect.fnUntraced(function*<D extends DeviceTriple>(
       ))
 
   const shadow = (message: Readonly<Record<string, Json>>, given?: number) =>
-    Effect.flatMap(now, (time) => send("thing.shadow", { ...message, version: given ?? Math.max(time, version + 1) }))
+    Effect.flatMap(
+      now,
+      (time) => send("thing.shadow", { ...message, version: given ?? (version = Math.max(time, version + 1)) })
+    )
 
   const simulated: SimulatedDevice<D> = {
     device,
