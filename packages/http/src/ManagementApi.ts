@@ -3,7 +3,7 @@
  */
 import { DeviceCloud, type Mac, Objects, ReplayGuard, type ReplayStore, StoreHealth } from "@device-cloud/core"
 import { Context, Effect, Layer, Option, type Scope, type Types } from "effect"
-import { HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpEffect, HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import * as AuditHandlers from "./audit/AuditHandlers.ts"
 import * as BrowserSessionHandlers from "./browser-session/BrowserSessionHandlers.ts"
@@ -167,7 +167,9 @@ export const layer = <R = never>(
         disableLogger: true,
         disableListenLog: true
       }).pipe(Layer.provide(RequestSpan.layer))
-      return Effect.succeed(withoutCloud(served))
+      return Effect.succeed(
+        Layer.fromBuild((memoMap, scope) => withoutCloud(Layer.buildWithMemoMap(served, memoMap, scope)))
+      )
     })
   )
 }
@@ -189,22 +191,20 @@ export const layerOperations = (
   ).pipe(Layer.provide(RequestSpan.layer))
 
 /**
- * Builds a layer without the services of the cloud, which each request would
- * carry along (docs/decisions/0036-request-context.md).
+ * Builds without the services of the cloud, which each request would carry along
+ * (docs/decisions/0036-request-context.md).
  */
-const withoutCloud = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
-  Layer.fromBuild((memoMap, scope) =>
-    Effect.updateContext(
-      Layer.buildWithMemoMap(layer, memoMap, scope),
-      (context: Context.Context<R>) =>
-        Context.omit(
-          ...DeviceCloud.services,
-          ...DeviceCloud.stores,
-          ...DeviceCloud.platform,
-          Objects,
-          StoreHealth
-        )(context) as Context.Context<R>
-    )
+const withoutCloud = <A, E, R>(build: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.updateContext(
+    build,
+    (context: Context.Context<R>) =>
+      Context.omit(
+        ...DeviceCloud.services,
+        ...DeviceCloud.stores,
+        ...DeviceCloud.platform,
+        Objects,
+        StoreHealth
+      )(context) as Context.Context<R>
   )
 
 /**
@@ -217,27 +217,27 @@ export const fetchHandler = <R = never>(
   options: Options<R>
 ): Effect.Effect<
   (request: Request, peer?: RequestPeer) => Promise<Response>,
-  never,
+  InvalidRateLimit,
   BesideServices<R> | Cloud | Scope.Scope
 > =>
   Effect.gen(function*() {
     const context = yield* Effect.context<Cloud>()
-    const { handler } = yield* Effect.acquireRelease(
-      Effect.sync(() =>
-        HttpRouter.toWebHandler(
-          routes(options).pipe(
-            Layer.merge(RequestSpan.layer),
-            Layer.provide([
-              HttpServer.layerServices,
-              Layer.succeedContext(Context.omit(HttpRouter.HttpRouter)(context))
-            ])
-          ),
-          // A memo map of its own: it must not share the routes of a server that is built in the same place.
-          { routerConfig: RouteTable.routerConfig, disableLogger: true, memoMap: Layer.makeMemoMapUnsafe() }
-        )
-      ),
-      ({ dispose }) => Effect.promise(dispose)
-    )
+    const scope = yield* Effect.scope
+    const served = routes(options).pipe(
+      Layer.merge(RequestSpan.layer),
+      Layer.provide([
+        HttpServer.layerServices,
+        Layer.succeedContext(Context.omit(HttpRouter.HttpRouter)(context))
+      ]),
+      Layer.provideMerge(HttpRouter.layer),
+      Layer.provide(Layer.succeed(HttpRouter.RouterConfig, RouteTable.routerConfig))
+    ) as Layer.Layer<HttpRouter.HttpRouter, InvalidRateLimit>
+    // A memo map of its own: it must not share the routes of a server that is built in the same place.
+    const built = yield* withoutCloud(Layer.buildWithMemoMap(served, Layer.makeMemoMapUnsafe(), scope))
+    const handler = HttpEffect.toWebHandlerWith<
+      HttpRouter.HttpRouter,
+      HttpServerRequest.HttpServerRequest | Scope.Scope
+    >(built)(Context.get(built, HttpRouter.HttpRouter).asHttpEffect())
     return (request: Request, peer: RequestPeer = {}): Promise<Response> =>
       handler(request, Context.make(GivenPeer, peer) as Context.Context<never>)
   })

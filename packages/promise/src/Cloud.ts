@@ -118,7 +118,8 @@ export interface CloudWithObjects extends StartedCloud {
    * The management API as a function from request to response, to be mounted in a
    * server. `peer` is what the server knows of the connection; without an address,
    * all clients count as one for limits. When the cloud is closed, requests that have
-   * no response get 503, and it rejects others.
+   * no response get 503, and it rejects others. Rejects with the code
+   * `InvalidRateLimit` if a limit of `rateLimits` cannot be read.
    */
   readonly fetchHandler: (
     options?: Partial<ManagementApi.Options>

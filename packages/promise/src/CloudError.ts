@@ -2,6 +2,7 @@
  * The one error with which promises of the cloud reject.
  */
 import type { DeviceCloud } from "@device-cloud/core"
+import type { InvalidRateLimit } from "@device-cloud/http"
 import type { Cause, Schema } from "effect"
 import type { HttpClientError } from "effect/http"
 import type { ApiFailures } from "./Api.ts"
@@ -45,7 +46,9 @@ export type CloudErrorOf<E> = E extends CallFailure ? Error & { readonly code: E
  * What is not expected rejects as it is: a bug with what was thrown, an aborted
  * call with the reason of its signal.
  */
-export type CloudError = CloudErrorOf<Failures<(typeof DeviceCloud.services)[number]> | ApiFailures>
+export type CloudError = CloudErrorOf<
+  Failures<(typeof DeviceCloud.services)[number]> | ApiFailures | InvalidRateLimit
+>
 
 export const CloudError: {
   readonly prototype: CloudError

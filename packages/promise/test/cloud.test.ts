@@ -145,6 +145,13 @@ it("the API says what is wrong with a body, also of a request that was made in t
   }
 })
 
+it("an API with a limit that is none does not start, and says why", async () => {
+  await using cloud = await startCloud({ ...parts, objects: PlatformNode.MemoryObjectStore.layer })
+  const error = await rejected(cloud.fetchHandler({ rateLimits: { project: "often" } }))
+  assert.strictEqual(error.code, "InvalidRateLimit")
+  assert.strictEqual(error.message, "project: expected count:seconds like 20:1,600:60, not often")
+})
+
 it("closing responds to requests that have no response yet, and rejects others", async () => {
   const cloud = await startCloud({ ...parts, objects: PlatformNode.MemoryObjectStore.layer })
   const handle = await cloud.fetchHandler()
