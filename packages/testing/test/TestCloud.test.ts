@@ -48,8 +48,13 @@ describe("a test cloud with promises", () => {
       cloud.commands.request("default", device.deviceId, service, { a: 1, b: 2 }, { wait: 5 })
     assert.deepInclude((await call("add")).command, { state: "succeeded", data: { sum: 3 } })
     assert.deepInclude((await call("break")).command, { state: "failed", code: 100_001, message: "broken" })
-    await cloud.commands.callService("default", device.deviceId, "unknown", {})
-    assert.deepStrictEqual((await lamp.received()).map(({ method }) => method), ["thing.service.unknown"])
+    for (const service of ["unknown", "constructor"]) {
+      await cloud.commands.callService("default", device.deviceId, service, {})
+    }
+    assert.deepStrictEqual(
+      (await lamp.received()).map(({ method }) => method),
+      ["thing.service.unknown", "thing.service.constructor"]
+    )
     assert.deepStrictEqual(await lamp.received(), [])
     const refused = await cloud.connect(device, { deviceSecret: "other" }).catch((error: unknown) => error)
     assert.isTrue(refused instanceof CloudError && refused.code === "WrongSignature")

@@ -74,6 +74,7 @@ const rememberedAnswers = 100
 /** Returns what the device does with a message; undefined: it has no handler for it. */
 export const makeReaction = (device: Device, on: Handlers) => {
   const answers = new Map<string, Answer>()
+  const services = new Map(Object.entries(on.services ?? {}))
 
   const answer = ({ id, method }: DownlinkMessage, { code, data, message = "" }: Answer) =>
     device.send(`${method}_reply`, { id, code, data, ...message === "" ? {} : { message } })
@@ -182,9 +183,9 @@ export const makeReaction = (device: Device, on: Handlers) => {
       case userMethod:
         return on.userMessage && converse(on.userMessage, message)
     }
-    const service = on.services?.[method.slice("thing.service.".length)]
-    return method.startsWith("thing.service.") && service !== undefined
-      ? command(message, () => service(params as Values, device), (outputs) => outputs ?? {})
+    const service = method.startsWith("thing.service.")
+      ? services.get(method.slice("thing.service.".length))
       : undefined
+    return service && command(message, () => service(params as Values, device), (outputs) => outputs ?? {})
   }
 }
