@@ -1,8 +1,8 @@
 /**
  * A typed client of the management API, for applications in other processes.
  */
-import { Context, Layer, type Redacted } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { Context, Effect, Layer, type Redacted, Schema, SchemaIssue } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { Authorization } from "./middleware/Authorization.ts"
 import { Api } from "./DeviceCloudApi.ts"
@@ -26,7 +26,21 @@ export class DeviceCloudClient extends Context.Service<DeviceCloudClient, HttpAp
     readonly baseUrl: string
     readonly accessKey: Redacted.Redacted
   }): Layer.Layer<DeviceCloudClient> =>
-    Layer.effect(DeviceCloudClient, HttpApiClient.make(Api, { baseUrl: options.baseUrl })).pipe(
+    Layer.effect(
+      DeviceCloudClient,
+      HttpApiClient.make(Api, { baseUrl: options.baseUrl, transformClient: withNamedParts })
+    ).pipe(
       Layer.provide([Authorization.layerClient(options.accessKey), FetchHttpClient.layer])
     )
 }
+
+/** An id that is empty or dots is not sent: without it, the path would lead to another operation. */
+const withNamedParts = (client: HttpClient.HttpClient) =>
+  HttpClient.mapRequestEffect(client, (request) =>
+    /\/\.{0,2}(?:\/|$)/.test(request.url)
+      ? Effect.fail(
+        new Schema.SchemaError(
+          new SchemaIssue.InvalidValue({ message: `Expected ids that are not empty, . or .. in ${request.url}` })
+        )
+      )
+      : Effect.succeed(request)) as HttpClient.HttpClient // Each operation may fail with a `SchemaError`.

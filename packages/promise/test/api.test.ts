@@ -64,6 +64,17 @@ const rejected = async (promise: Promise<unknown>): Promise<CloudError> => {
   return error
 }
 
+it("an id that is empty or dots never leads to another operation", async () => {
+  const { device_id } = await createLamp()
+  for (const serial of ["", ".", ".."]) {
+    const error = await rejected(api.certificates.revokeCertificate({ params: { device_id, serial } }))
+    assert.strictEqual(error.code, "SchemaError")
+  }
+  assert.strictEqual((await rejected(api.devices.getDevice({ params: { device_id: "" } }))).code, "SchemaError")
+  const { device_info } = await api.devices.getDevice({ params: { device_id } })
+  assert.strictEqual(device_info.device_id, device_id)
+})
+
 it("operations give the data of their responses; empty parts of requests may be left out", async () => {
   const { device_id } = await createLamp()
   const { results } = await api.devices.listDevices()
