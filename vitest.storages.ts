@@ -37,7 +37,8 @@ export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = 
   Effect.map(newDatabase, (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
 )
 
-const temporaryDirectory = Effect.acquireRelease(
+/** A directory that goes with the scope. */
+export const temporaryDirectory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-sqlite-"))),
   (directory) => Effect.promise(() => rm(directory, { recursive: true }))
 )

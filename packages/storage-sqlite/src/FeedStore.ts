@@ -21,11 +21,25 @@ import { Clock, Effect, Layer, Option } from "effect"
 import { appendFeed } from "./FeedWriter.ts"
 import { appendHistory } from "./HistoryWriter.ts"
 import { Sqlite, type Value } from "./Sqlite.ts"
+import { type DatabaseError, databaseError } from "./SqliteErrors.ts"
 
-/** Part of the group that is replaced together: other stores write events in their transactions. */
-export const layer: Layer.Layer<FeedStore, never, Sqlite> = Layer.effect(
+/**
+ * Part of the group that is replaced together: other stores write events in their
+ * transactions. When it is built, the numbers of new events go on at the microseconds
+ * of the clock, if they are below: the file may be a copy that lacks events whose
+ * places readers have. Nobody writes a million events in a second.
+ */
+export const layer: Layer.Layer<FeedStore, DatabaseError, Sqlite> = Layer.effect(
   FeedStore,
-  Effect.map(Sqlite, (sql) => make(sql))
+  Effect.gen(function*() {
+    const sql = yield* Sqlite
+    const micros = (yield* Clock.currentTimeMillis) * 1000
+    yield* sql.write(
+      "FeedStore.layer",
+      () => sql.run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'feed'", [micros])
+    ).pipe(Effect.mapError(databaseError))
+    return make(sql)
+  })
 )
 
 /** Events that a read looks at, at least, when it selects some of them. */

@@ -7,7 +7,7 @@
 import { type DataKey, KeyRing, type KeyRingError, type PreviousSecret, type StoreError } from "@device-cloud/core"
 import { Context, Effect, Layer } from "effect"
 import { Sqlite } from "./Sqlite.ts"
-import { DatabaseError } from "./SqliteErrors.ts"
+import { type DatabaseError, databaseError } from "./SqliteErrors.ts"
 
 export class Secrets extends Context.Service<Secrets, {
   /** Seals a secret of a row. It opens for the same table, row and column only. */
@@ -21,9 +21,7 @@ export class Secrets extends Context.Service<Secrets, {
   static readonly layer: Layer.Layer<Secrets, DatabaseError | KeyRingError, Sqlite | KeyRing> = Layer.effect(
     Secrets,
     Effect.suspend(() => make).pipe(
-      Effect.mapError((error) =>
-        error._tag === "StoreError" ? new DatabaseError({ message: error.message, cause: error }) : error
-      )
+      Effect.catchTag("StoreError", (error) => Effect.fail(databaseError(error)))
     )
   )
 }

@@ -12,6 +12,9 @@ export class DatabaseError extends Schema.TaggedError<DatabaseError>()("Database
   cause: Schema.Defect()
 }) {}
 
+/** Of a store that fails while the storage is built. */
+export const databaseError = (cause: StoreError): DatabaseError => new DatabaseError({ message: cause.message, cause })
+
 /** What the driver throws. */
 export interface SqliteError extends Error {
   /** For example `SQLITE_FULL`. */

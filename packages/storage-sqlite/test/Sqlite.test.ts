@@ -1,19 +1,12 @@
 import { StoreError } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, References } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { temporaryDirectory } from "../../../vitest.storages.ts"
 import { Sqlite } from "../src/Sqlite.ts"
 
 /** The path of a file in a directory of its own. */
-const newFile = Effect.map(
-  Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-sqlite-"))),
-    (directory) => Effect.promise(() => rm(directory, { recursive: true }))
-  ),
-  (directory) => join(directory, "test.sqlite")
-)
+const newFile = Effect.map(temporaryDirectory, (directory) => join(directory, "test.sqlite"))
 
 /** Opens the file until the end of the scope. */
 const open = (filename: string) => Layer.build(Layer.fresh(Sqlite.layer({ filename })))

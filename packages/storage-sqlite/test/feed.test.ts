@@ -1,8 +1,12 @@
-import { FeedStore } from "@device-cloud/core"
+import { type Device, FeedStore } from "@device-cloud/core"
+import * as StorageSqlite from "@device-cloud/storage-sqlite"
+import { TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
-import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
-import { sqlite } from "../../../vitest.storages.ts"
+import { assert, it, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { copyFile } from "node:fs/promises"
+import { join } from "node:path"
+import { sqlite, temporaryDirectory } from "../../../vitest.storages.ts"
 
 layer(sqlite, { excludeTestServices: true })("the feed on SQLite", (it) => {
   it.effect("a read of large events ends early, so that others need not wait for all of them", () =>
@@ -27,3 +31,35 @@ layer(sqlite, { excludeTestServices: true })("the feed on SQLite", (it) => {
       assert.lengthOf(third.entries, 2)
     }))
 })
+
+it.live("in a restored copy, new events come after all places that the file told after it was copied", () =>
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const [filename, copy] = [join(directory, "test.sqlite"), join(directory, "copy.sqlite")]
+    const storage = (filename: string) =>
+      Layer.fresh(StorageSqlite.layer({ filename })).pipe(Layer.provide(TestKeyRing.layer))
+    const append = (device: Device, ...times: ReadonlyArray<number>) =>
+      Effect.flatMap(
+        FeedStore,
+        (store) =>
+          store.append(times.map((at) => ({ _tag: "EventReported", device, at, eventId: "e", time: at, value: 1 })))
+      )
+
+    const { device } = yield* insertDevice.pipe(
+      Effect.tap(({ device }) => append(device, 1)),
+      Effect.provide(storage(filename))
+    )
+    yield* Effect.promise(() => copyFile(filename, copy))
+    const after = yield* append(device, 2, 3).pipe(
+      Effect.andThen(FeedStore.use(({ end }) => end)),
+      Effect.provide(storage(filename))
+    )
+    yield* Effect.gen(function*() {
+      yield* append(device, 4, 5, 6)
+      const { entries, isGap } = yield* FeedStore.use(({ read }) =>
+        read({ projectId: device.projectId, after, limit: 10 })
+      )
+      assert.deepStrictEqual(entries.map(({ event }) => event.at), [4, 5, 6])
+      assert.isFalse(isGap)
+    }).pipe(Effect.provide(storage(copy)))
+  }).pipe(Effect.scoped))

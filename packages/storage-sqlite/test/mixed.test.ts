@@ -13,17 +13,15 @@ import {
   ObjectStoreContract
 } from "@device-cloud/testing/contracts"
 import { Effect, Layer, Redacted } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { temporaryDirectory } from "../../../vitest.storages.ts"
 
-const file = Layer.unwrap(Effect.gen(function*() {
-  const directory = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-sqlite-"))),
-    (directory) => Effect.promise(() => rm(directory, { recursive: true }))
+const file = Layer.unwrap(
+  Effect.map(
+    temporaryDirectory,
+    (directory) => StorageSqlite.layerFile({ filename: join(directory, "some.sqlite") })
   )
-  return StorageSqlite.layerFile({ filename: join(directory, "some.sqlite") })
-})).pipe(Layer.provide(PlatformNode.NodeKeyRing.layerKeys(Redacted.make(Buffer.alloc(32, 7).toString("base64")))))
+).pipe(Layer.provide(PlatformNode.NodeKeyRing.layerKeys(Redacted.make(Buffer.alloc(32, 7).toString("base64")))))
 
 const some = Layer.mergeAll(
   StorageSqlite.layerAuditStore,

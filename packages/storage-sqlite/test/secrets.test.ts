@@ -5,9 +5,9 @@ import { insertDevice } from "@device-cloud/testing/contracts"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
-import { mkdtemp, readFile, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readFile } from "node:fs/promises"
 import { join } from "node:path"
+import { temporaryDirectory } from "../../../vitest.storages.ts"
 
 const newKey = () => randomBytes(32).toString("base64")
 
@@ -21,10 +21,7 @@ const storesWith = (filename: string, ...keys: ReadonlyArray<string>) =>
 
 it.live("secrets in the file are sealed, those in stored responses, too, and follow the master key", () =>
   Effect.gen(function*() {
-    const directory = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-sqlite-"))),
-      (directory) => Effect.promise(() => rm(directory, { recursive: true }))
-    )
+    const directory = yield* temporaryDirectory
     const filename = join(directory, "test.sqlite")
     const [first, second, third] = [newKey(), newKey(), newKey()]
     const webhookKeys = { current: "a-webhook-key-of-the-project", createdAt: 1, previous: null }
