@@ -12,7 +12,7 @@ import type { SqlClient, SqlError } from "effect/sql"
 const partsOfTime = 28
 const partsOfBytes = 16
 
-/** How much the numbers of the feed go up when they would go down: more than transactions without events. */
+/** How much the numbers of the feed go up in another cluster: more than transactions that are not in the dump. */
 const leap = 1_000_000_000
 
 /** Any number that nothing else in the database locks. */
@@ -39,16 +39,25 @@ const open = (sql: Sql, newest: number, leap: bigint): Done =>
   }))
 
 /**
- * Opens a part with greater numbers if rows have numbers that transactions of this
- * cluster have not reached: the rows come from another cluster.
+ * Opens a part with greater numbers if the newest one comes from another cluster, or
+ * has numbers that this one has not reached: a dump was restored, and readers may have
+ * places from after it.
  */
 export const alignTransactions = (sql: Sql): Done =>
   Effect.gen(function*() {
-    const [row] = yield* sql<{ readonly slot: number; readonly stored: bigint; readonly next: bigint }>`
-      SELECT slot, coalesce((SELECT xid FROM feed ORDER BY xid DESC LIMIT 1), 0) AS stored,
+    const [row] = yield* sql<{
+      readonly slot: number
+      readonly isRestored: boolean
+      readonly stored: bigint
+      readonly next: bigint
+    }>`
+      SELECT slot, cluster <> (SELECT system_identifier::text FROM pg_control_system()) AS "isRestored",
+        coalesce((SELECT xid FROM feed ORDER BY xid DESC LIMIT 1), 0) AS stored,
         pg_snapshot_xmax(pg_current_snapshot())::text::bigint + xid_offset AS next
       FROM feed_slot ORDER BY slot DESC LIMIT 1`
-    if (row!.stored >= row!.next) yield* open(sql, row!.slot, row!.stored - row!.next + BigInt(leap))
+    const { isRestored, next, slot, stored } = row!
+    const missing = stored < next ? 0n : stored - next
+    if (isRestored || stored >= next) yield* open(sql, slot, missing + BigInt(leap))
   })
 
 interface Part {

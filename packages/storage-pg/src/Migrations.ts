@@ -52,6 +52,7 @@ import statusBlocks from "./migrations/0053_status_blocks.ts"
 import oneOrderOfCounts from "./migrations/0054_one_order_of_counts.ts"
 import nodeBackends from "./migrations/0055_node_backends.ts"
 import replacedEpochs from "./migrations/0056_replaced_epochs.ts"
+import feedCluster from "./migrations/0057_feed_cluster.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
 import accessKeyRights from "./migrations/0016_access_key_rights.ts"
 import commandDeliveries from "./migrations/0018_command_deliveries.ts"
@@ -115,7 +116,8 @@ export const migrations = {
   "0053_status_blocks": statusBlocks,
   "0054_one_order_of_counts": oneOrderOfCounts,
   "0055_node_backends": nodeBackends,
-  "0056_replaced_epochs": replacedEpochs
+  "0056_replaced_epochs": replacedEpochs,
+  "0057_feed_cluster": feedCluster
 }
 
 /**

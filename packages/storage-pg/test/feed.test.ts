@@ -155,6 +155,28 @@ it.live("in another cluster, new events come after those that were restored, and
     assert.lengthOf(yield* sql`SELECT FROM feed_slot`, 2)
   }).pipe(Effect.scoped))
 
+it.live("in another cluster with higher numbers, new events come after places from after the dump, too", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    const { device, place } = yield* Effect.gen(function*() {
+      const { device } = yield* insertDevice
+      yield* (yield* FeedStore).append([online(device, 1)])
+      return { device, place: yield* (yield* FeedStore).end }
+    }).pipe(Effect.provide(storage(url)))
+    // As if the cluster before had gone on after the dump.
+    yield* sql`UPDATE feed_slot SET cluster = 'another'`
+    const later = Option.getOrThrow(
+      Option.map(parsePlace(place), (numbers) => placeOf({ ...numbers, transaction: numbers.transaction + 1_000_000 }))
+    )
+    for (const version of [2, 3]) {
+      yield* Effect.gen(function*() {
+        yield* (yield* FeedStore).append([online(device, version)])
+        assert.deepStrictEqual(yield* versionsAfter(later), [2, 3].slice(0, version - 1))
+      }).pipe(Effect.provide(storage(url)))
+    }
+    assert.lengthOf(yield* sql`SELECT FROM feed_slot`, 2)
+  }).pipe(Effect.scoped))
+
 it.live("a place that the feed has not reached is of another feed", () =>
   Effect.gen(function*() {
     const { url } = yield* database
