@@ -120,6 +120,11 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("objects", (i
       assert.strictEqual((yield* fetchUrl(url, { "if-none-match": `W/"x", "${md5}"` })).status, 304)
       assert.strictEqual((yield* fetchUrl(url, { range: "bytes=0-1", "if-range": `"${md5}"` })).status, 206)
       assert.strictEqual((yield* fetchUrl(url, { range: "bytes=0-1", "if-range": `"other"` })).status, 200)
+      const { headers } = yield* fetchUrl(url)
+      const date = String(headers["last-modified"])
+      assert.strictEqual((yield* fetchUrl(url, { range: "bytes=0-1", "if-range": date })).status, 206)
+      const earlier = new Date(Date.parse(date) - 1000).toUTCString()
+      assert.strictEqual((yield* fetchUrl(url, { range: "bytes=0-1", "if-range": earlier })).status, 200)
     }))
 
   it.effect("a download goes on in another server as well", () =>

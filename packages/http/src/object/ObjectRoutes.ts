@@ -67,18 +67,19 @@ const download = Effect.fnUntraced(function*(objects: Objects["Service"]) {
   const object = yield* find(objects)
   const { headers, method } = yield* HttpServerRequest.HttpServerRequest
   const etag = etagOf(object)
+  const lastModified = new Date(object.createdAt).toUTCString()
   const common = {
     etag,
     "accept-ranges": "bytes",
-    "last-modified": new Date(object.createdAt).toUTCString(),
+    "last-modified": lastModified,
     "cache-control": "private, max-age=31536000, immutable",
     // A browser must not run what somebody uploaded.
     "content-disposition": `attachment; filename="${object.fileName}"`
   }
   if (matches(headers["if-none-match"], etag)) return HttpServerResponse.empty({ status: 304, headers: common })
   const ifRange = headers["if-range"]
-  // Only GET has ranges (RFC 9110, section 14.2).
-  const takesRange = method === "GET" && (ifRange === undefined || ifRange === etag)
+  // Only GET has ranges (RFC 9110, section 14.2). An object does not change, so its date is as strong as its tag.
+  const takesRange = method === "GET" && (ifRange === undefined || ifRange === etag || ifRange === lastModified)
   const range = takesRange ? rangeOf(headers["range"], object.size) : undefined
   if (range === "unsatisfiable") {
     return HttpServerResponse.setHeader(
