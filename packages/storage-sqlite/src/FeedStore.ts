@@ -25,18 +25,18 @@ import { type DatabaseError, databaseError } from "./SqliteErrors.ts"
 
 /**
  * Part of the group that is replaced together: other stores write events in their
- * transactions. When it is built, the numbers of new events go on at the microseconds
- * of the clock, if they are below: the file may be a copy that lacks events whose
- * places readers have. Nobody writes a million events in a second.
+ * transactions. When it is built, the numbers of new events go on at a number made of
+ * the clock, if they are below: the file may be a copy that lacks events whose places
+ * readers have. The number grows faster than events are written.
  */
 export const layer: Layer.Layer<FeedStore, DatabaseError, Sqlite> = Layer.effect(
   FeedStore,
   Effect.gen(function*() {
     const sql = yield* Sqlite
-    const micros = (yield* Clock.currentTimeMillis) * 1000
+    const least = (yield* Clock.currentTimeMillis) * 100
     yield* sql.write(
       "FeedStore.layer",
-      () => sql.run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'feed'", [micros])
+      () => sql.run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'feed'", [least])
     ).pipe(Effect.mapError(databaseError))
     return make(sql)
   })
