@@ -6,10 +6,7 @@ import { ProjectActivity } from "../activity/ProjectActivity.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { CommandStore } from "./CommandStore.ts"
 
-/**
- * How long after its expiry a delivered command still waits for a reply, and after an
- * outage of this node, milliseconds.
- */
+/** How long after its expiry a delivered command still waits for a reply, milliseconds. */
 const replyGrace = 60_000
 /** Commands that end in one transaction. */
 const expireLimit = 1000
@@ -19,12 +16,10 @@ export const layer: Layer.Layer<never, never, CommandStore | ProjectActivity> = 
   Effect.gen(function*() {
     const store = yield* CommandStore
     const activity = yield* ProjectActivity
-    /** Since when replies can come, Unix milliseconds. */
-    let since = yield* Clock.currentTimeMillis
-    const expire = Effect.gen(function*() {
+    const expire = Effect.fnUntraced(function*(isBack: boolean) {
       const now = yield* Clock.currentTimeMillis
       // A device that comes back says again what has not been confirmed: no delivered command expires before.
-      const grace = now - since < replyGrace ? now : replyGrace
+      const grace = isBack ? now : replyGrace
       while (true) {
         const expired = yield* store.expire({ now, grace, limit: expireLimit })
         for (const projectId of expired) activity.count(projectId, "expired")
@@ -32,13 +27,6 @@ export const layer: Layer.Layer<never, never, CommandStore | ProjectActivity> = 
         yield* Effect.yieldNow
       }
     })
-    yield* expire.pipe(
-      Effect.tapCause(() =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          since = now
-        })
-      ),
-      Periodic.lookingForEnds("Commands could not be expired")
-    )
+    yield* Periodic.lookingForEnds("Commands could not be expired", expire)
   })
 )

@@ -160,11 +160,11 @@ const make = Effect.gen(function*() {
   })
 
   /** Takes what is due. The tasks of devices that are not connected wait until they come back. */
-  const claim = Effect.gen(function*() {
+  const claim = Effect.fnUntraced(function*(isBack: boolean) {
     const now = yield* Clock.currentTimeMillis
     const claimed = yield* store.claimDue({
       now,
-      late: now - awayMillis,
+      late: isBack ? now - awayMillis : 0,
       again: now + claimMillis,
       limit: claimLimit
     })
@@ -176,8 +176,8 @@ const make = Effect.gen(function*() {
     yield* dueElsewhere.publish([...elsewhere].map((deviceId) => ({ deviceId })))
   })
 
-  const tick = Effect.gen(function*() {
-    yield* claim
+  const tick = Effect.fnUntraced(function*(isBack: boolean) {
+    yield* claim(isBack)
     const [came, told] = [arrived, due]
     arrived = new Set()
     due = new Set()
@@ -200,7 +200,7 @@ const make = Effect.gen(function*() {
     // What is due is due again in a minute.
     missed: Effect.void
   })
-  yield* tick.pipe(Periodic.lookingForEnds("Devices could not be told of tasks that are due"))
+  yield* Periodic.lookingForEnds("Devices could not be told of tasks that are due", tick)
 
   return JobDelivery.of({
     ended: ({ deviceId, jobId }) => {

@@ -1,7 +1,7 @@
 /**
  * What a node does again and again: looks for what is due, for example.
  */
-import { Context, Duration, Effect, type Fiber, type Scope } from "effect"
+import { Clock, Context, Duration, Effect, type Fiber, type Scope } from "effect"
 
 /**
  * Milliseconds between two looks of a node for what is due: commands that expire,
@@ -32,13 +32,36 @@ export const looking = <R>(work: Effect.Effect<unknown, never, R>): Repeating<R>
 
 /** Milliseconds that a node waits after a failure to look for what ends when its time is up. */
 const pauseMillis = 3000
+/** Milliseconds without a look after which the node has been away. */
+const awayMillis = 10_000
+/** Milliseconds in which devices come back and say what they could not say meanwhile. */
+const backMillis = 60_000
 
 /**
  * Looks for what ends when its time is up. A failure is logged with the message, and the
- * node then waits for a moment: what devices have said while the store was away comes first.
+ * node then waits for a moment: what devices have said while the store was away comes
+ * first. `isBack`: within the last minute the node has begun, or has failed, or has stood
+ * still.
  */
-export const lookingForEnds = (message: string) => <E, R>(work: Effect.Effect<unknown, E, R>): Repeating<R> =>
-  work.pipe(
-    Effect.catchCause((cause) => Effect.andThen(Effect.logWarning(message, cause), Effect.sleep(pauseMillis))),
-    looking
-  )
+export const lookingForEnds = <E, R>(
+  message: string,
+  look: (isBack: boolean) => Effect.Effect<unknown, E, R>
+): Repeating<R> =>
+  Effect.suspend(() => {
+    let latest = Number.NEGATIVE_INFINITY
+    let since = latest
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (Math.abs(now - latest) > awayMillis) since = now
+      return look(now - since < backMillis)
+    }).pipe(
+      Effect.andThen(Clock.currentTimeMillis),
+      Effect.map((now) => {
+        latest = now
+      }),
+      Effect.catchCause((cause) => {
+        latest = Number.NEGATIVE_INFINITY
+        return Effect.andThen(Effect.logWarning(message, cause), Effect.sleep(pauseMillis))
+      }),
+      looking
+    )
+  })

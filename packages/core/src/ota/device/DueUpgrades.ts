@@ -64,5 +64,5 @@ const make = Effect.gen(function*() {
     }
   })
 
-  yield* tick.pipe(Periodic.lookingForEnds("Upgrades that are due could not be carried on"))
+  yield* Periodic.lookingForEnds("Upgrades that are due could not be carried on", () => tick)
 })
