@@ -1,7 +1,7 @@
 /**
  * A typed client of the management API, for applications in other processes.
  */
-import { Context, Effect, Layer, type Redacted, Schema, SchemaIssue } from "effect"
+import { Context, Effect, Layer, type Redacted, Schema } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { Authorization } from "./middleware/Authorization.ts"
@@ -34,13 +34,13 @@ export class DeviceCloudClient extends Context.Service<DeviceCloudClient, HttpAp
     )
 }
 
-/** An id that is empty or dots is not sent: without it, the path would lead to another operation. */
+/** The path of an operation. With an id that is empty or dots, it would lead to another one. */
+const NamedParts = Schema.String.check(
+  Schema.makeFilter((path) => !/\/\.{0,2}(?:\/|$)/.test(path) || "Expected ids that are not empty, . or ..")
+)
+
 const withNamedParts = (client: HttpClient.HttpClient) =>
-  HttpClient.mapRequestEffect(client, (request) =>
-    /\/\.{0,2}(?:\/|$)/.test(request.url)
-      ? Effect.fail(
-        new Schema.SchemaError(
-          new SchemaIssue.InvalidValue({ message: `Expected ids that are not empty, . or .. in ${request.url}` })
-        )
-      )
-      : Effect.succeed(request)) as HttpClient.HttpClient // Each operation may fail with a `SchemaError`.
+  HttpClient.mapRequestEffect(
+    client,
+    (request) => Effect.as(Schema.decodeEffect(NamedParts)(request.url), request)
+  ) as HttpClient.HttpClient // Each operation may fail with a `SchemaError`.

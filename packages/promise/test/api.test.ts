@@ -67,8 +67,9 @@ const rejected = async (promise: Promise<unknown>): Promise<CloudError> => {
 it("an id that is empty or dots never leads to another operation", async () => {
   const { device_id } = await createLamp()
   for (const serial of ["", ".", ".."]) {
-    const error = await rejected(api.certificates.revokeCertificate({ params: { device_id, serial } }))
-    assert.strictEqual(error.code, "SchemaError")
+    const error = await api.certificates.revokeCertificate({ params: { device_id, serial } }).catch(String)
+    // Effect 4.1 refuses dots itself.
+    assert.match(String(error), /Expected ids that are not empty|Invalid path parameter/)
   }
   assert.strictEqual((await rejected(api.devices.getDevice({ params: { device_id: "" } }))).code, "SchemaError")
   const { device_info } = await api.devices.getDevice({ params: { device_id } })
