@@ -117,14 +117,15 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
 
   const entriesOf = (rows: ReadonlyArray<FeedRow>) => Effect.map(namesOf(rows), (names) => entriesFromRows(rows, names))
 
+  /** `IS TRUE` keeps PostgreSQL from a join: rows stay in their order, and are not sorted once more. */
   const selects = ({ projectId, select = {} }: FeedRead) => {
     const { deviceIds, kinds, productKeys, projectIds } = select
     return sql.and([
       ...projectId !== undefined
         ? []
         : projectIds === undefined
-        ? [sql`scanned.project IN (SELECT seq FROM project)`]
-        : [sql`scanned.project IN (SELECT seq FROM project WHERE id = ANY(${texts(projectIds)}))`],
+        ? [sql`(scanned.project IN (SELECT seq FROM project)) IS TRUE`]
+        : [sql`(scanned.project IN (SELECT seq FROM project WHERE id = ANY(${texts(projectIds)}))) IS TRUE`],
       ...kinds === undefined ? [] : [sql`scanned.kind = ANY(${wholeNumbers(kinds.map(kindNumber))}::smallint[])`],
       ...productKeys === undefined
         ? []
@@ -142,21 +143,21 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
         LEFT JOIN device ON device.id = scanned.device
         LEFT JOIN former_device AS former ON former.id = scanned.device`
 
+  /** Bytes are summed row by row only if there are more than {@link maxBytes}: it takes as long as to find the rows. */
   const rowsOf = (options: FeedRead, after: PlaceNumbers) => {
     const { limit, projectId, select } = options
     const wanted = select === undefined ? limit : Math.max(limit, minScanned)
     const scan = scans.find((size) => size >= wanted) ?? scans[2]
     const bytes = sql.literal(String(maxBytes))
-    const found = Array.from({ length: Math.ceil(limit / rowsOfText) }, (_, i) =>
-      sql`UNION ALL
-      SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, ${sql.literal(String(i))}, (${
-        rowsAsText(
-          sql,
-          sql`(SELECT * FROM found WHERE preceding < ${bytes} OFFSET ${sql.literal(String(i * rowsOfText))} LIMIT ${
-            sql.literal(String(rowsOfText))
-          })`
-        )
-      })`)
+    const textOf = (i: number) => {
+      const part = sql`OFFSET ${sql.literal(String(i * rowsOfText))} LIMIT ${sql.literal(String(rowsOfText))}`
+      return sql`UNION ALL
+      SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, ${sql.literal(String(i))}, CASE
+        WHEN is_long THEN (${rowsAsText(sql, sql`(SELECT * FROM counted WHERE preceding < ${bytes} ${part})`)})
+        ELSE (${rowsAsText(sql, sql`(SELECT * FROM found ${part})`)}) END
+      FROM length`
+    }
+    const found = Array.from({ length: Math.ceil(limit / rowsOfText) }, (_, i) => textOf(i))
     return reads<Head | Text>`
       WITH horizon AS MATERIALIZED (${horizon}), scanned AS MATERIALIZED (
         SELECT slot, kind, project, device, xid, seq, at, body FROM feed
@@ -166,19 +167,19 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
           AND xid < (SELECT horizon FROM horizon)
         ORDER BY xid, seq LIMIT ${sql.literal(String(scan))}
       ), found AS MATERIALIZED (
-        SELECT *, sum(octet_length(body)) OVER (ORDER BY xid, seq ROWS UNBOUNDED PRECEDING) - octet_length(body)
-          AS preceding
-        FROM (
-          SELECT scanned.slot, scanned.kind, scanned.project, scanned.device, scanned.xid, scanned.seq, scanned.at,
-            scanned.body::text AS body
-          FROM scanned ${namedTables(select ?? {})}
-          WHERE ${selects(options)}
-          ORDER BY scanned.xid, scanned.seq LIMIT ${limit}
-        ) AS selected
+        SELECT scanned.* FROM scanned ${namedTables(select ?? {})}
+        WHERE ${selects(options)}
+        ORDER BY scanned.xid, scanned.seq LIMIT ${limit}
+      ), length AS MATERIALIZED (
+        SELECT coalesce(sum(octet_length(body::text)) > ${bytes}, false) AS is_long FROM found
+      ), counted AS MATERIALIZED (
+        SELECT *, sum(bytes) OVER (ORDER BY xid, seq ROWS UNBOUNDED PRECEDING) - bytes AS preceding
+        FROM (SELECT *, octet_length(body::text) AS bytes FROM found) AS measured
       )
       SELECT horizon.*, last.xid AS last_xid, last.seq AS last_seq, last.slot AS last_slot,
-        EXISTS (SELECT FROM found WHERE preceding >= ${bytes}) AS is_cut, -1 AS text, NULL AS rows
-      FROM horizon
+        CASE WHEN is_long THEN EXISTS (SELECT FROM counted WHERE preceding >= ${bytes}) ELSE false END AS is_cut,
+        -1 AS text, NULL AS rows
+      FROM horizon CROSS JOIN length
       LEFT JOIN (
         SELECT xid, seq, slot FROM scanned ORDER BY xid, seq OFFSET ${sql.literal(String(scan - 1))}
       ) AS last ON true

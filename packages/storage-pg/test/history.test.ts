@@ -16,7 +16,7 @@ import { Clock, Context, Deferred, Effect, Equal, Fiber, Layer, type Redacted, S
 import { SqlClient } from "effect/sql"
 import { newEmptyDatabase } from "../../../vitest.storages.ts"
 import { mergeDay } from "../src/HistoryMerger.ts"
-import { round } from "../src/HistoryPacker.ts"
+import * as HistoryPacker from "../src/HistoryPacker.ts"
 import { migrate } from "../src/Migrator.ts"
 import { migrations } from "../src/Migrations.ts"
 
@@ -66,6 +66,16 @@ const readAll = Effect.fnUntraced(function*({ deviceId }: Device, ids: ReadonlyA
     buckets: yield* store.aggregate(deviceId, ids[0]!, { start: at - day, end: at + 9 * day, interval: 5 * hour })
   }
 })
+
+/** Until all is packed: a transaction of another database that ends at the same moment counts as one of this one. */
+const round = (sql: PgClient.PgClient, enough?: number) =>
+  Effect.repeat(
+    Effect.andThen(
+      HistoryPacker.round(sql, enough),
+      sql`SELECT FROM feed WHERE xid >= (SELECT xid FROM history_place) LIMIT 1`
+    ),
+    { until: (left) => left.length === 0 }
+  )
 
 const counts = (sql: PgClient.PgClient) =>
   Effect.map(

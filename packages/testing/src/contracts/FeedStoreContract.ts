@@ -77,8 +77,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.append(
           times.map((time) => ({ _tag: "EventReported", device, at: time, eventId: "large", time, value }))
         )
+        yield* store.append([online(device, 1)])
         const all = yield* readAll(device.projectId, before, {}, 1000)
-        assert.deepStrictEqual(all.map(({ event }) => event.at), times)
+        assert.deepStrictEqual(all.map(({ event }) => event.at), [...times, online(device, 1).at])
+        const select = { kinds: ["DeviceStatusChanged" as const] }
+        const page = yield* store.read({ projectId: device.projectId, after: before, limit: 1000, select })
+        assert.deepStrictEqual(page.entries.map(versionOf), [1])
+        assert.isNotTrue(page.isCut)
       }))
 
     it.effect("fails for a text that is no place, and for no other reason", () =>
