@@ -6,6 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Logger, Stream } from "effect"
 import { HttpServer } from "effect/http"
 import { type IncomingMessage, request } from "node:http"
+import * as ManagementApi from "../src/ManagementApi.ts"
 
 const chunk = Array.from({ length: 1000 }, (_, time) => ({ propertyId: "t", time, value: time / 7 }))
 
@@ -101,6 +102,27 @@ layer(patient, { excludeTestServices: true })("an export of a history that has n
       yield* call("DELETE", `/access-keys/${body.data.id}`)
       yield* eventually(call("GET", "/products"), { until: ({ status }) => status === 200 })
       assert.isTrue(reading.hasEnded)
+    }))
+
+  it.effect("breaks off when its access key is removed and the reader of a response of fetch does not read", () =>
+    Effect.gen(function*() {
+      Object.assign(reading, { chunks: 0, hasEnded: false })
+      const { product_key } = yield* createProduct()
+      yield* createDevice(product_key)
+      const { body } = yield* call("POST", "/access-keys", { body: { name: "exports", role: "viewer" } })
+      const handle = yield* ManagementApi.fetchHandler({ readiness: {} })
+      const response = yield* Effect.promise(() =>
+        handle(
+          new Request(`http://localhost/openapi/v1/products/${product_key}/history/export`, {
+            headers: { authorization: `Bearer ${body.data.key}` }
+          })
+        )
+      )
+      yield* eventually(Effect.sync(() => reading.chunks), { until: (chunks) => chunks > 0 })
+      yield* call("DELETE", `/access-keys/${body.data.id}`)
+      yield* eventually(Effect.sync(() => reading.hasEnded), { until: (hasEnded) => hasEnded })
+      const error = yield* Effect.promise(() => response.text().then(() => undefined, (error: unknown) => error))
+      assert.isDefined(error)
     }))
 })
 
