@@ -11,7 +11,7 @@ import { Json, ShowSecret } from "./GlobalFlags.ts"
 export const masked = "********"
 
 /** The members of responses that are secrets. */
-const secretName = /^(key|password|private_key|app_key|ble_key)$|(^|_)secret$/
+const secretName = /^(key|password|private_key|network_key|app_key|ble_key)$|(^|_)secret$/
 
 /** A value without its secrets. */
 export const withoutSecrets = (value: unknown): unknown => {

@@ -68,16 +68,9 @@ export const target = Effect.gen(function*() {
   const givenUrl = Option.getOrUndefined(yield* given(yield* Url, "DEVICE_CLOUD_URL"))
   const flagKey = Option.getOrUndefined(yield* Key)
   const environmentKey = Option.getOrUndefined(yield* ConfigFile.environment("DEVICE_CLOUD_KEY"))
-  const profiles = yield* ConfigFile.load
-  const name = profileName ?? ConfigFile.defaultProfile
-  const profile = profiles.get(name)
-  if (profile === undefined && profileName !== undefined) {
-    return yield* usage(
-      `There is no profile ${profileName}. ${
-        profiles.size === 0 ? "`device-cloud init` makes one" : `Profiles: ${[...profiles.keys()].join(", ")}`
-      }`
-    )
-  }
+  const isAllGiven = profileName === undefined && givenUrl !== undefined && (flagKey ?? environmentKey) !== undefined
+  // A file that nothing is needed of may be damaged.
+  const profile = isAllGiven ? undefined : yield* profileOf(profileName)
   const url = yield* parseUrl(givenUrl ?? profile?.url ?? localUrl)
   if (flagKey !== undefined) return yield* checked(url, flagKey, "--key")
   if (environmentKey !== undefined) return yield* checked(url, Redacted.make(environmentKey), "DEVICE_CLOUD_KEY")
@@ -86,6 +79,18 @@ export const target = Effect.gen(function*() {
     return yield* checked(url, Redacted.make(profile.key), yield* ConfigFile.path)
   }
   return yield* checked(url, isLoopback(url) ? yield* localKey : undefined, `${localFolder}/admin-key`)
+})
+
+/** The profile of that name, or the default one if there is one. */
+const profileOf = Effect.fnUntraced(function*(name: string | undefined) {
+  const profiles = yield* ConfigFile.load
+  const profile = profiles.get(name ?? ConfigFile.defaultProfile)
+  if (profile !== undefined || name === undefined) return profile
+  return yield* usage(
+    `There is no profile ${name}. ${
+      profiles.size === 0 ? "`device-cloud init` makes one" : `Profiles: ${[...profiles.keys()].join(", ")}`
+    }`
+  )
 })
 
 const checked = Effect.fnUntraced(function*(url: string, key: Redacted.Redacted | undefined, keyFrom: string) {

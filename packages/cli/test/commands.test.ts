@@ -3,7 +3,7 @@ import { createDevice, createProduct, ownerKey, testApi } from "@device-cloud/te
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, layer } from "@effect/vitest"
 import { Console, Effect } from "effect"
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { chmod, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { createServer, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
@@ -151,6 +151,15 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.strictEqual(subscribed.code, 0, subscribed.error)
       assert.notInclude(subscribed.out, "t0k3n")
       assert.include((yield* cli("subscriptions", "list", "--show-secret", "--json")).out, "t0k3n")
+      const { app_key, network_key } = yield* json("mesh", "create", "--show-secret")
+      for (const args of [["mesh", "list"], ["mesh", "get", network_key]]) {
+        for (const format of [[], ["--json"]]) {
+          const { out } = yield* cli(...args, ...format)
+          assert.notInclude(out, network_key)
+          assert.notInclude(out, app_key)
+        }
+        assert.include((yield* cli(...args, "--show-secret")).out, network_key)
+      }
       const refused = yield* cli("keys", "create", "--name", "back end", "--role", "viewer")
       assert.strictEqual(refused.code, 2)
       const before = yield* json("keys", "list")
@@ -504,6 +513,27 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       }
       assert.strictEqual((yield* init("--key", key, "--profile", "constructor")).code, 0)
       assert.strictEqual((yield* runWith({ HOME: home }, ["products", "list", "--profile", "constructor"])).code, 0)
+    }))
+
+  it.effect("a damaged configuration file is named by the commands that need it, and by no others", () =>
+    Effect.gen(function*() {
+      const file = yield* temporary("config.json", "{")
+      yield* Effect.promise(async () => {
+        await mkdir(join(file, "../device-cloud"))
+        await rename(file, join(file, "../device-cloud/config.json"))
+      })
+      const list = (environment: Readonly<Record<string, string>>, ...args: ReadonlyArray<string>) =>
+        runWith({ XDG_CONFIG_HOME: join(file, ".."), ...environment }, ["products", "list", ...args])
+      const url = yield* serverUrl
+      assert.strictEqual((yield* list({}, "--url", url, "--key", ownerKey)).code, 0)
+      assert.strictEqual((yield* list({ DEVICE_CLOUD_URL: url, DEVICE_CLOUD_KEY: ownerKey })).code, 0)
+      for (
+        const args of [["--url", url], ["--key", ownerKey], ["--url", url, "--key", ownerKey, "--profile", "site"]]
+      ) {
+        const { code, error } = yield* list({}, ...args)
+        assert.strictEqual(code, 1)
+        assert.match(error, /config\.json is not as `device-cloud init` writes it/)
+      }
     }))
 
   it.effect("a user without a home needs no configuration file, but has none to keep a server in", () =>
