@@ -5,46 +5,11 @@ import { eventually } from "@device-cloud/testing"
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { spawnSync } from "node:child_process"
-import { appendFileSync, rmSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { inspect } from "node:util"
+import { fill, mayMount, smallDisk } from "../../../vitest.disks.ts"
 import { newDatabase } from "../../../vitest.storages.ts"
-
-const disk = Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-disk-")))
-
-const mount = (directory: string) =>
-  spawnSync("mount", ["-t", "tmpfs", "-o", "size=96m", "tmpfs", directory]).status === 0
-
-const mayMount = await Effect.runPromise(disk).then(async (directory) => {
-  const isMounted = mount(directory)
-  if (isMounted) spawnSync("umount", [directory])
-  await rm(directory, { recursive: true })
-  return isMounted
-})
-
-/** A disk with little room of its own. */
-const smallDisk = Effect.acquireRelease(
-  Effect.tap(disk, (directory) => Effect.sync(() => assert.isTrue(mount(directory)))),
-  (directory) =>
-    Effect.promise(async () => {
-      spawnSync("umount", [directory])
-      await rm(directory, { recursive: true })
-    })
-)
-
-/** Writes until there is no room. */
-const fill = (file: string) => {
-  for (const bytes of [1 << 20, 4096]) {
-    try {
-      for (;;) appendFileSync(file, Buffer.alloc(bytes, 1))
-    } catch (error) {
-      assert.strictEqual((error as NodeJS.ErrnoException).code, "ENOSPC")
-    }
-  }
-}
 
 const healthOf = (url: Redacted.Redacted) =>
   Effect.map(
@@ -56,7 +21,7 @@ it.live.runIf(mayMount)(
   "a database whose disk is full is not healthy until it has room again",
   () =>
     Effect.gen(function*() {
-      const directory = yield* smallDisk
+      const directory = yield* smallDisk(96)
       const { url } = yield* EmbeddedPostgres.make({ directory, durable: false })
       const { check } = yield* healthOf(url)
       yield* check

@@ -9,7 +9,7 @@ import {
   ObjectTooLarge,
   type ProjectId,
   type StoredObject,
-  type StoreError
+  StoreError
 } from "@device-cloud/core"
 import { Effect, Layer, Option, Stream } from "effect"
 import { createHash } from "node:crypto"
@@ -30,6 +30,8 @@ export const layer: Layer.Layer<ObjectStore, DatabaseError, Sqlite> = Layer.effe
 )
 
 const partSize = 256 * 1024
+/** Bytes of the disk that uploads leave for what devices and the API store. */
+const reserve = 32 * 1024 ** 2
 
 interface Row {
   readonly object_id: string
@@ -62,18 +64,25 @@ const make = (sql: Sqlite["Service"]) => {
         [objectId, projectId, fileName, isCounted ?? null, createdAt]
       ))
 
+  /** What a removed object leaves stays in the file: on a disk that is full, nothing else could be written, either. */
+  const hasRoom = Effect.suspend(() =>
+    sql.room() >= reserve ? Effect.void : Effect.fail(
+      new StoreError({
+        operation: "ObjectStore.write",
+        retryable: true,
+        cause: new Error(`The disk of the database has less than ${reserve / 1024 ** 2} MiB left`)
+      })
+    )
+  )
+
   const storePart = (objectId: string, position: number, bytes: Uint8Array) =>
-    sql.write(
-      "ObjectStore.write",
-      () =>
+    Effect.andThen(
+      hasRoom,
+      sql.write("ObjectStore.write", () =>
         sql.run(
           "INSERT INTO object_part (object, position, bytes) SELECT number, ?, ? FROM object WHERE object_id = ?",
-          [
-            position,
-            bytes,
-            objectId
-          ]
-        )
+          [position, bytes, objectId]
+        ))
     )
 
   const write = Effect.fnUntraced(

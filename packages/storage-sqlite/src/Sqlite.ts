@@ -8,6 +8,8 @@
 import type { StoreError } from "@device-cloud/core"
 import Database from "libsql"
 import { Context, Effect, Exit, Layer, Semaphore } from "effect"
+import { statfsSync } from "node:fs"
+import { dirname } from "node:path"
 import { migrate } from "./Migrator.ts"
 import { migrations } from "./Migrations.ts"
 import { DatabaseError, isSqliteError, storeError } from "./SqliteErrors.ts"
@@ -35,6 +37,8 @@ export class Sqlite extends Context.Service<
     readonly write: <A>(operation: string, work: () => A) => Effect.Effect<A, StoreError>
     /** Runs `work` in one transaction: if it fails, none of its writes has had an effect. */
     readonly within: <A, E, R>(operation: string, work: Effect.Effect<A, E, R>) => Effect.Effect<A, E | StoreError, R>
+    /** Returns how many bytes the disk has left for this process. */
+    readonly room: () => number
   }
 >()("@device-cloud/storage-sqlite/Sqlite") {
   /** Opens the file, makes it if there is none, and brings its tables up to date. */
@@ -43,7 +47,7 @@ export class Sqlite extends Context.Service<
       Sqlite,
       Effect.map(
         Effect.acquireRelease(open(filename), ({ close }) => Effect.sync(close)),
-        ({ database }) => make(database)
+        ({ database }) => make(database, dirname(filename))
       )
     )
 }
@@ -114,7 +118,7 @@ const bindable = (value: Value) => {
   return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value
 }
 
-const make = (database: Database.Database): Sqlite["Service"] => {
+const make = (database: Database.Database, directory: string): Sqlite["Service"] => {
   const prepared = new Map<string, Database.Statement<[ReadonlyArray<unknown>]>>()
   const turns = Semaphore.makeUnsafe(1)
   /** The transaction around Effects that is open. */
@@ -223,6 +227,10 @@ const make = (database: Database.Database): Sqlite["Service"] => {
         current !== undefined && Context.get(fiber.context, CurrentTransaction) === current
           ? around(operation, true, work)
           : turns.withPermit(around(operation, false, work))
-      )
+      ),
+    room: () => {
+      const { bavail, bsize } = statfsSync(directory)
+      return bavail * bsize
+    }
   })
 }
