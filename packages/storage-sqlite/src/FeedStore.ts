@@ -36,7 +36,14 @@ export const layer: Layer.Layer<FeedStore, DatabaseError, Sqlite> = Layer.effect
     const least = (yield* Clock.currentTimeMillis) * 100
     yield* sql.write(
       "FeedStore.layer",
-      () => sql.run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'feed'", [least])
+      () => {
+        // Without events, there is no row yet.
+        sql.run(
+          `INSERT INTO sqlite_sequence (name, seq)
+            SELECT 'feed', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'feed')`
+        )
+        sql.run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'feed'", [least])
+      }
     ).pipe(Effect.mapError(databaseError))
     return make(sql)
   })

@@ -32,34 +32,40 @@ layer(sqlite, { excludeTestServices: true })("the feed on SQLite", (it) => {
     }))
 })
 
-it.live("in a restored copy, new events come after all places that the file told after it was copied", () =>
-  Effect.gen(function*() {
-    const directory = yield* temporaryDirectory
-    const [filename, copy] = [join(directory, "test.sqlite"), join(directory, "copy.sqlite")]
-    const storage = (filename: string) =>
-      Layer.fresh(StorageSqlite.layer({ filename })).pipe(Layer.provide(TestKeyRing.layer))
-    const append = (device: Device, ...times: ReadonlyArray<number>) =>
-      Effect.flatMap(
-        FeedStore,
-        (store) =>
-          store.append(times.map((at) => ({ _tag: "EventReported", device, at, eventId: "e", time: at, value: 1 })))
-      )
+it.live.each([
+  { of: "events", times: [1] },
+  { of: "no events", times: [] }
+])(
+  "in a restored copy with $of, new events come after all places that the file told after it was copied",
+  ({ times }) =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      const [filename, copy] = [join(directory, "test.sqlite"), join(directory, "copy.sqlite")]
+      const storage = (filename: string) =>
+        Layer.fresh(StorageSqlite.layer({ filename })).pipe(Layer.provide(TestKeyRing.layer))
+      const append = (device: Device, ...times: ReadonlyArray<number>) =>
+        Effect.flatMap(
+          FeedStore,
+          (store) =>
+            store.append(times.map((at) => ({ _tag: "EventReported", device, at, eventId: "e", time: at, value: 1 })))
+        )
 
-    const { device } = yield* insertDevice.pipe(
-      Effect.tap(({ device }) => append(device, 1)),
-      Effect.provide(storage(filename))
-    )
-    yield* Effect.promise(() => copyFile(filename, copy))
-    const after = yield* append(device, 2, 3).pipe(
-      Effect.andThen(FeedStore.use(({ end }) => end)),
-      Effect.provide(storage(filename))
-    )
-    yield* Effect.gen(function*() {
-      yield* append(device, 4, 5, 6)
-      const { entries, isGap } = yield* FeedStore.use(({ read }) =>
-        read({ projectId: device.projectId, after, limit: 10 })
+      const { device } = yield* insertDevice.pipe(
+        Effect.tap(({ device }) => append(device, ...times)),
+        Effect.provide(storage(filename))
       )
-      assert.deepStrictEqual(entries.map(({ event }) => event.at), [4, 5, 6])
-      assert.isFalse(isGap)
-    }).pipe(Effect.provide(storage(copy)))
-  }).pipe(Effect.scoped))
+      yield* Effect.promise(() => copyFile(filename, copy))
+      const after = yield* append(device, 2, 3).pipe(
+        Effect.andThen(FeedStore.use(({ end }) => end)),
+        Effect.provide(storage(filename))
+      )
+      yield* Effect.gen(function*() {
+        yield* append(device, 4, 5, 6)
+        const { entries, isGap } = yield* FeedStore.use(({ read }) =>
+          read({ projectId: device.projectId, after, limit: 10 })
+        )
+        assert.deepStrictEqual(entries.map(({ event }) => event.at), [4, 5, 6])
+        assert.isFalse(isGap)
+      }).pipe(Effect.provide(storage(copy)))
+    }).pipe(Effect.scoped)
+)
