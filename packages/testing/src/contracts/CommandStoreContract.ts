@@ -61,11 +61,10 @@ const step = ({ deviceId, messageId }: Command, state: CommandState, at = epoch 
   at
 })
 
-const stateOf = ({ deviceId, messageId }: Command) =>
-  Effect.flatMap(
-    CommandStore,
-    (store) => Effect.map(store.get(deviceId, messageId), (command) => Option.getOrThrow(command).state)
-  )
+const read = ({ deviceId, messageId }: Command) =>
+  Effect.flatMap(CommandStore, (store) => Effect.map(store.get(deviceId, messageId), Option.getOrThrow))
+
+const stateOf = (command: Command) => Effect.map(read(command), ({ state }) => state)
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
   layer(detached(stores), { excludeTestServices: true })(`CommandStore: ${name}`, (it) => {
@@ -228,6 +227,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* unfinished({ now: epoch })).length, 4)
         assert.deepStrictEqual(yield* unfinished({ after: acked.messageId }), [queued.messageId])
         assert.deepStrictEqual(yield* unfinished({ limit: 1 }), [sent.messageId])
+        assert.deepStrictEqual(
+          yield* store.unfinished({ deviceId, after: 0, now: epoch + 10, limit: 100 }),
+          yield* Effect.forEach([sent, acked, queued], read)
+        )
       }))
 
     it.effect("says who owns the device, and stores as sent what goes through that session alone", () =>
@@ -290,11 +293,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { device } = yield* insertDevice
         const [queued, sent] = (yield* enqueue(item(device), item(device))) as [Command, Command]
         yield* store.advance([step(sent, "sent")])
-        const cancel = ({ messageId }: Command) =>
-          Effect.map(store.cancel(device.deviceId, messageId, epoch + 5), Option.map(({ state }) => state))
-        assert.deepStrictEqual(yield* cancel(queued), Option.some("cancelled" as const))
-        assert.deepStrictEqual(yield* cancel(queued), Option.some("cancelled" as const))
-        assert.deepStrictEqual(yield* cancel(sent), Option.some("sent" as const))
+        const cancel = Effect.fnUntraced(function*(command: Command) {
+          const cancelled = yield* store.cancel(device.deviceId, command.messageId, epoch + 5)
+          assert.deepStrictEqual(cancelled, Option.some(yield* read(command)))
+          return Option.getOrThrow(cancelled).state
+        })
+        assert.strictEqual(yield* cancel(queued), "cancelled")
+        assert.strictEqual(yield* cancel(queued), "cancelled")
+        assert.strictEqual(yield* cancel(sent), "sent")
         assert.isTrue(Option.isNone(yield* store.cancel(DeviceId.make("missing"), queued.messageId, epoch)))
       }))
 
@@ -361,12 +367,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* CommandStore
         const { device } = yield* insertDevice
         const commands = yield* enqueue(item(device), item(device), item(device, { createdAt: epoch + 1 }))
+        yield* store.advance([step(commands[1]!, "succeeded")])
         const page = yield* store.list(device.deviceId, { page: 1, pageSize: 2 })
         assert.strictEqual(page.total, 3)
-        assert.deepStrictEqual(page.items.map(({ messageId }) => messageId), [
-          commands[2]!.messageId,
-          commands[1]!.messageId
-        ])
+        assert.deepStrictEqual(page.items, yield* Effect.forEach([commands[2]!, commands[1]!], read))
       }))
 
     it.effect("forgets the commands of a device with it", () =>

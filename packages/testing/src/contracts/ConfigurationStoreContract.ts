@@ -33,20 +33,20 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { productKey } = yield* insertProduct
         assert.isTrue(Option.isNone(yield* store.insert({ productKey: ProductKey.make("missing") }, draft())))
         const count = keptConfigurations + 2
-        const inserted = yield* Effect.all(
-          Array.from({ length: count }, () => store.insert({ productKey }, draft())),
+        const drafts = Array.from({ length: count }, (_, i) => draft(`{"°":${i}}`))
+        const inserted = yield* Effect.forEach(
+          drafts,
+          (one) => Effect.map(store.insert({ productKey }, one), Option.getOrThrow),
           { concurrency: "unbounded" }
         )
-        assert.deepStrictEqual(
-          inserted.map((one) => Option.getOrThrow(one).stored.version).sort((a, b) => a - b),
-          Array.from({ length: count }, (_, i) => i + 1)
-        )
-        assert.strictEqual(inserted.flatMap((one) => Option.getOrThrow(one).dropped).length, 2)
-        assert.deepStrictEqual(
-          (yield* store.versions({ productKey })).map(({ version }) => version),
-          Array.from({ length: keptConfigurations }, (_, i) => count - i)
-        )
-        assert.strictEqual((yield* store.remove({ productKey })).length, keptConfigurations)
+        const stored = inserted.map(({ stored }) => stored)
+        assert.deepStrictEqual(stored, drafts.map((one, i) => ({ ...one, version: stored[i]!.version })))
+        const ordered = stored.toSorted((a, b) => a.version - b.version)
+        assert.deepStrictEqual(ordered.map(({ version }) => version), Array.from({ length: count }, (_, i) => i + 1))
+        assert.sameDeepMembers(inserted.flatMap(({ dropped }) => dropped), ordered.slice(0, 2))
+        const kept = ordered.slice(2)
+        assert.deepStrictEqual(yield* store.versions({ productKey }), kept.toReversed())
+        assert.sameDeepMembers([...yield* store.remove({ productKey })], kept)
         assert.deepStrictEqual(yield* store.versions({ productKey }), [])
       }))
 
@@ -101,9 +101,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* ConfigurationStore
         const { device } = yield* insertDevice
         const { deviceId, productKey, projectId } = device
-        yield* store.insert({ deviceId }, draft())
+        const ofDevice = draft()
+        yield* store.insert({ deviceId }, ofDevice)
         yield* store.insert({ productKey }, draft())
         yield* store.note({ deviceId, configurationId: "a", at: 1 })
+        assert.deepStrictEqual(yield* store.versions({ deviceId }), [{ ...ofDevice, version: 1 }])
         yield* (yield* DeviceStore).remove(projectId, deviceId)
         assert.deepStrictEqual(yield* store.versions({ deviceId }), [])
         assert.strictEqual((yield* store.progress(productKey, { page: 1, pageSize: 10 })).total, 0)

@@ -127,6 +127,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(total, 2)
         assert.deepStrictEqual(items.find(({ executionId }) => executionId === saved.executionId), saved)
         assert.strictEqual((yield* store.executions(scene.sceneId, { page: 2, pageSize: 1 })).items.length, 1)
+        // Whoever goes on with it has all of it: an action whose outcome is lost happens twice.
+        const [again] = yield* claim([scene], epoch + 70, epoch + 90)
+        assert.deepStrictEqual(again, { ...saved, dueAt: epoch + 90, revision: saved.revision + 1 })
       }))
 
     it.effect("counts what has fired, and keeps the latest executions and those that count", () =>

@@ -58,4 +58,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* use("r7", 0), "fresh")
         assert.strictEqual(yield* store.use({ ...last, at: epoch + 1001 }), "used")
       }))
+
+    it.effect("forgets a part at a time", () =>
+      Effect.gen(function*() {
+        const store = yield* ReplayStore
+        const deviceId = DeviceId.make(unique("device"))
+        // This time is earlier than the marks of other tests.
+        const until = epoch - 1_000_000
+        for (const random of ["a", "b", "c"]) yield* store.use({ deviceId, random, at: until, until })
+        const prune = (endedBefore: number) => store.prune({ endedBefore, limit: 2 })
+        assert.deepStrictEqual(
+          [yield* prune(until), yield* prune(until + 1), yield* prune(until + 1), yield* prune(until + 1)],
+          [0, 2, 1, 0]
+        )
+      }))
   })

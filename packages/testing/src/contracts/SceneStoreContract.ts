@@ -49,7 +49,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const other = yield* insertProject
         assert.isTrue(Option.isNone(yield* store.get(other.id, sceneId)))
         assert.isTrue(Option.isNone(yield* store.remove(other.id, sceneId)))
-        assert.strictEqual(Option.getOrThrow(yield* store.remove(projectId, sceneId)).name, changed.name)
+        const removed = yield* store.remove(projectId, sceneId)
+        assert.deepStrictEqual(removed, Option.some({ ...changed, pausedUntil: epoch + 60 }))
         assert.isTrue(Option.isNone(yield* store.remove(projectId, sceneId)))
       }))
 
@@ -76,13 +77,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const disabled = yield* insert(project, { status: "disable", createdAt: epoch + 1 })
         const newest = yield* insert(project, { name: "heat_off", createdAt: epoch + 1 })
         const list = (filter: Parameters<typeof store.list>[1]) =>
-          Effect.map(store.list(project.id, filter, all), ({ items }) => items.map(({ sceneId }) => sceneId))
-        assert.deepStrictEqual(yield* list({}), [newest.sceneId, disabled.sceneId, old.sceneId])
-        assert.deepStrictEqual(yield* list({ name: "0%" }), [old.sceneId])
-        assert.deepStrictEqual(yield* list({ name: "heat" }), [newest.sceneId])
-        assert.deepStrictEqual(yield* list({ status: "disable" }), [disabled.sceneId])
-        const page = yield* store.list(project.id, {}, { page: 2, pageSize: 2 })
-        assert.deepStrictEqual([page.total, page.items.map(({ sceneId }) => sceneId)], [3, [old.sceneId]])
+          Effect.map(store.list(project.id, filter, all), ({ items }) => items)
+        assert.deepStrictEqual(yield* list({}), [newest, disabled, old])
+        assert.deepStrictEqual(yield* list({ name: "0%" }), [old])
+        assert.deepStrictEqual(yield* list({ name: "heat" }), [newest])
+        assert.deepStrictEqual(yield* list({ status: "disable" }), [disabled])
+        assert.deepStrictEqual(yield* store.list(project.id, {}, { page: 2, pageSize: 2 }), { items: [old], total: 3 })
       }))
 
     it.effect("finds the enabled scenes that devices of a product fire", () =>
@@ -93,13 +93,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const ofA = yield* insert(project, { triggers: [trigger(a), trigger(a)] })
         const ofBoth = yield* insert(project, { triggers: [trigger(b), trigger(a)] })
         yield* insert(project, { triggers: [trigger(a)], status: "disable" })
-        const ids = (scenes: ReadonlyArray<Scene>) => scenes.map(({ sceneId }) => sceneId).toSorted()
-        assert.deepStrictEqual(ids(yield* store.watching([a])), ids([ofA, ofBoth]))
-        assert.deepStrictEqual(ids(yield* store.watching([b])), [ofBoth.sceneId])
+        const watching = (...productKeys: Parameters<typeof store.watching>[0]) =>
+          Effect.map(store.watching(productKeys), (scenes) => [...scenes])
+        assert.sameDeepMembers(yield* watching(a), [ofA, ofBoth])
+        assert.sameDeepMembers(yield* watching(b), [ofBoth])
         const ofB = yield* insert(project, { triggers: [trigger(b)] })
-        assert.deepStrictEqual(ids(yield* store.watching([a, b])), ids([ofA, ofBoth, ofB]))
-        yield* store.update({ ...ofBoth, triggers: [trigger(b)], revision: 2 }, [])
-        assert.deepStrictEqual(ids(yield* store.watching([a])), [ofA.sceneId])
+        assert.sameDeepMembers(yield* watching(a, b), [ofA, ofBoth, ofB])
+        const changed: Scene = { ...ofBoth, triggers: [trigger(b)], revision: 2 }
+        yield* store.update(changed, [])
+        assert.sameDeepMembers(yield* watching(a), [ofA])
+        assert.sameDeepMembers(yield* watching(b), [changed, ofB])
       }))
 
     it.effect("what a report fires is stored with it", () =>

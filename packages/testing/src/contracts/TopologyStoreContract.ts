@@ -3,7 +3,6 @@
  */
 import {
   type AddSession,
-  type Attachment,
   type Device,
   type DeviceCloud,
   type DeviceId,
@@ -29,7 +28,7 @@ const insertTopology = Effect.fnUntraced(function*(count: number) {
   )
   const [first, second] = yield* insertDevices(gatewayProduct, [newDevice(), newDevice()])
   const subDevices = yield* insertDevices(product, Array.from({ length: count }, () => newDevice()))
-  return { product, gateway: first!, other: second!, subDevices }
+  return { gatewayProduct, product, gateway: first!, other: second!, subDevices }
 })
 
 const newSession = (gateway: Device, fields: Partial<AddSession> = {}): AddSession => ({
@@ -43,9 +42,6 @@ const newSession = (gateway: Device, fields: Partial<AddSession> = {}): AddSessi
 })
 
 const ids = (devices: ReadonlyArray<{ readonly deviceId: DeviceId }>) => devices.map(({ deviceId }) => deviceId)
-
-const pairs = (attachments: ReadonlyArray<Attachment>) =>
-  attachments.map(({ gateway, subDevice }) => [gateway.deviceId, subDevice.deviceId])
 
 /** Attaches on the word of the application. */
 const attach = (gateway: Device, subDevices: ReadonlyArray<Device>) =>
@@ -94,18 +90,27 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("attaches sub-devices once, and finds them by name and by id", () =>
       Effect.gen(function*() {
         const store = yield* TopologyStore
-        const { gateway, product, subDevices: [a, b, c] } = yield* insertTopology(3)
+        const { gateway, gatewayProduct, product, subDevices: [a, b, c] } = yield* insertTopology(3)
         assert.deepStrictEqual(yield* attach(gateway, [b!, a!]), {
           _tag: "Attached",
           added: ids([b!, a!]),
           moved: []
         })
         assert.deepStrictEqual(yield* attach(gateway, [a!, c!]), { _tag: "Attached", added: ids([c!]), moved: [] })
-        assert.deepStrictEqual(yield* attached(gateway), ids([b!, a!, c!]))
+        assert.deepStrictEqual(
+          yield* store.subDevices(gateway.deviceId),
+          [b!, a!, c!].map((device) => identity(device, product))
+        )
         const named = yield* store.attachments([a!, { ...a!, deviceName: DeviceName.make("unknown") }, c!])
         assert.deepStrictEqual(named.map(Option.isSome), [true, false, true])
-        assert.deepStrictEqual(Option.getOrThrow(named[0]!).subDevice, identity(a!, product))
-        assert.deepStrictEqual(pairs(yield* store.attachmentsOf(ids([c!]))), [[gateway.deviceId, c!.deviceId]])
+        const whole = (subDevice: Device) => ({
+          gateway: identity(gateway, gatewayProduct),
+          subDevice: identity(subDevice, product)
+        })
+        assert.deepInclude(Option.getOrThrow(named[0]!), whole(a!))
+        const ofC = yield* store.attachmentsOf(ids([c!]))
+        assert.strictEqual(ofC.length, 1)
+        assert.deepInclude(ofC[0], whole(c!))
         assert.deepStrictEqual(yield* store.amounts([gateway.deviceId]), new Map([[gateway.deviceId, 3]]))
       }))
 
@@ -116,11 +121,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* attach(gateway, [a!])
         assert.deepStrictEqual(yield* attach(other, [b!, a!]), { _tag: "OtherGateway", deviceId: a!.deviceId })
         assert.deepStrictEqual(yield* attached(other), [])
+        const before = yield* store.attachmentsOf(ids([a!]))
         const moved = yield* attachProved(other, [b!, a!], 1)
         if (moved._tag !== "Attached") return assert.fail(moved._tag)
         assert.deepStrictEqual(moved.added, ids([b!, a!]))
-        assert.deepStrictEqual(pairs(moved.moved), [[gateway.deviceId, a!.deviceId]])
+        assert.deepStrictEqual(moved.moved, before)
         assert.deepStrictEqual([yield* attached(gateway), yield* attached(other)], [[], ids([b!, a!])])
+        const [ofA, ofB] = [yield* store.attachmentsOf(ids([a!])), yield* store.attachmentsOf(ids([b!]))]
         const detach = (subDevices: ReadonlyArray<Device>, from?: Device) =>
           store.detach({
             subDeviceIds: ids(subDevices),
@@ -129,8 +136,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             at: epoch
           })
         assert.deepStrictEqual(yield* detach([a!], gateway), [])
-        assert.deepStrictEqual(pairs(yield* detach([a!], other)), [[other.deviceId, a!.deviceId]])
-        assert.deepStrictEqual(pairs(yield* detach([a!, b!])), [[other.deviceId, b!.deviceId]])
+        assert.deepStrictEqual(yield* detach([a!], other), ofA)
+        assert.deepStrictEqual(yield* detach([a!, b!]), ofB)
       }))
 
     it.effect("takes a proof with a time once, and never one from before the latest change", () =>
