@@ -8,6 +8,7 @@ import { FileObjectStore } from "@device-cloud/platform-node"
 import { Context, Effect, Layer, Option, Stream } from "effect"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
+import * as DiskReserve from "./DiskReserve.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
 
 const files = (directory: string) =>
@@ -22,8 +23,8 @@ const files = (directory: string) =>
 /** Asks for the objects of the storage, which are in the database. */
 export const layer = ({ dataDir, objects, s3 }: ServerConfig): Layer.Layer<ObjectStore, InvalidConfig, ObjectStore> => {
   const directory = join(dataDir, "objects")
-  if (objects === "files") return files(directory)
-  const current = s3 === undefined ? Layer.effect(ObjectStore, ObjectStore) : ObjectsS3.layer(s3)
+  if (objects === "files") return Layer.provide(DiskReserve.layer(dataDir), files(directory))
+  const current = s3 === undefined ? DiskReserve.layer(dataDir) : ObjectsS3.layer(s3)
   if (!existsSync(directory)) return current
   return Layer.effect(
     ObjectStore,

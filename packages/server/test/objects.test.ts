@@ -8,6 +8,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
+import { mayMount, smallDisk } from "../../../vitest.disks.ts"
 import { newDatabase } from "../../../vitest.storages.ts"
 import * as S3TestServer from "../../../packages/objects-s3/test/S3TestServer.ts"
 import { start, temporaryDirectory } from "./TestServer.ts"
@@ -54,6 +55,23 @@ it.live.skipIf(!S3TestServer.isInstalled)(
         Effect.provide(ObjectsS3.layer(bucket))
       )
       assert.strictEqual(Option.getOrThrow(stored).size, bytes.length)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
+
+it.live.runIf(mayMount)(
+  "an upload that is too large for the disk leaves room for the database",
+  () =>
+    Effect.gen(function*() {
+      const { http } = yield* start({ DATA_DIR: yield* smallDisk(400) })
+      yield* upload(http, randomBytes(1000))
+      const statuses = yield* Effect.promise(async () => {
+        const body = new FormData()
+        body.append("file", new Blob([new Uint8Array(390 << 20)]), "firmware.bin")
+        const uploaded = await fetch(`${http}/openapi/v1/oss`, { method: "POST", headers: { authorization }, body })
+        const created = await fetch(`${http}/openapi/v1/mesh/networks`, { method: "POST", headers: { authorization } })
+        return [uploaded.status, created.status]
+      })
+      assert.deepStrictEqual(statuses, [503, 200])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )
 
