@@ -25,15 +25,16 @@
  *
  * What can be replaced, and what it takes:
  *
- * - **Alone.** No other store reads or writes the data of `AccessKeyStore` (with `BrowserSessionStore`),
+ * - **Alone.** No other store, but `QuotaStore`, reads or writes the data of `AccessKeyStore` (with `BrowserSessionStore`),
  *   `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`, `MeshStore`, `ReplayStore`,
  *   `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `TraceStore`, `TroubleStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
  *   a device, a product or a project that is removed. A store that lives elsewhere
- *   removes it itself (`DeviceLifecycle` tells it about devices).
+ *   removes it itself (`DeviceLifecycle` tells it about devices). `QuotaStore` counts access keys and
+ *   subscriptions here: their quotas do not limit those that are elsewhere.
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
  *   `HistoryApart.layer` or `HistoryFromFeed.layer` of the core writes it to another `HistoryStore` instead.
  *   `HistoryStore` goes by `HistoryRetentionStore`.
- * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`,
+ * - **Only together**: `ActivityStore`, `ProjectStore`, `QuotaStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`,
  *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `FeedStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`,
  *   `JobStore`, `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
  *

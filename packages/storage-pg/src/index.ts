@@ -23,13 +23,14 @@
  *   `AccessKeyStore` (with `BrowserSessionStore`), `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`,
  *   `MeshStore`, `ObjectStore`, `ReplayStore`, `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `TraceStore`, `TroubleStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
- *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
+ *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices). `QuotaStore` counts access keys and
+ *   subscriptions here: their quotas do not limit those that are elsewhere.
  * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
  *   transaction. `HistoryApart.layer` or `HistoryFromFeed.layer` of the core writes it to another
  *   `HistoryStore` instead.
  *   `HistoryStore` goes by `HistoryRetentionStore`.
  * - **Only together.** One transaction or one statement spans the tables of
- *   `ProjectStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`, `PresenceStore`, `ShadowStore`,
+ *   `ActivityStore`, `ProjectStore`, `QuotaStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`, `PresenceStore`, `ShadowStore`,
  *   `UplinkStore`, `FeedStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`, `JobStore`, `SceneStore` and `ExecutionStore`: a commit of what
  *   devices say writes shadows, commands and scene executions; presence reads
  *   commands and stores executions; a firmware report sets the version of the
