@@ -8,6 +8,7 @@ import * as StoragePg from "@device-cloud/storage-pg"
 import * as StorageSqlite from "@device-cloud/storage-sqlite"
 import { TestKeyRing } from "@device-cloud/testing"
 import { Effect, Layer, Redacted } from "effect"
+import type { SqlClient } from "effect/sql"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -36,6 +37,18 @@ export const newDatabase = Effect.suspend(() =>
 export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = Layer.unwrap(
   Effect.map(newDatabase, (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
 )
+
+/** How many statements on the database wait for a lock. */
+export const blockedStatements = (sql: SqlClient.SqlClient) =>
+  // Within a transaction, PostgreSQL would go on telling of the connections that there were at first.
+  Effect.andThen(
+    sql`SELECT pg_stat_clear_snapshot()`,
+    Effect.map(
+      sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      ([row]) => row!.count
+    )
+  )
 
 /** A directory that goes with the scope. */
 export const temporaryDirectory = Effect.acquireRelease(

@@ -7,7 +7,7 @@ import { assert, it, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Deferred, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { newDatabase } from "../../../vitest.storages.ts"
+import { blockedStatements, newDatabase } from "../../../vitest.storages.ts"
 import type { TooManyRequests } from "../src/Failure.ts"
 import { CurrentPrincipal } from "../src/middleware/Authorization.ts"
 import { ExpensiveRead } from "../src/middleware/ExpensiveRead.ts"
@@ -122,12 +122,7 @@ layer(database, { excludeTestServices: true })("lists of projects on PostgreSQL"
       const reads = yield* Effect.forkChild(
         Effect.forEach(Array.from({ length: 100 }), () => read, { concurrency: "unbounded", discard: true })
       )
-      const waiting = Effect.map(
-        sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
-          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        ([row]) => row!.count
-      )
-      yield* eventually(waiting, { until: (count) => count === 2 })
+      yield* eventually(blockedStatements(sql), { until: (count) => count === 2 })
       for (const path of ["/products", "/things", "/ota/firmwares"]) {
         assert.strictEqual((yield* call("GET", path, { key })).status, 200, path)
       }

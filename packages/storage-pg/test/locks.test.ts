@@ -36,7 +36,7 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Redacted } from "effect"
 import type { SqlError } from "effect/sql"
-import { newDatabase } from "../../../vitest.storages.ts"
+import { blockedStatements, newDatabase } from "../../../vitest.storages.ts"
 
 type Stores = DeviceCloud.Stores
 
@@ -72,11 +72,7 @@ type Device = Effect.Success<typeof insertDevice>["device"]
 
 /** Waits until so many statements wait for a lock. */
 const blocked = (sql: PgClient.PgClient, expected: number) =>
-  eventually(
-    sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    { until: ([row]) => row!.count === expected }
-  )
+  eventually(blockedStatements(sql), { until: (count) => count === expected })
 
 /**
  * Runs `lock` in a transaction, lets two effects wait for it in the order of

@@ -21,7 +21,7 @@ import { TestKeyRing } from "@device-cloud/testing"
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { newDatabase } from "../../../vitest.storages.ts"
+import { blockedStatements, newDatabase } from "../../../vitest.storages.ts"
 
 const projectId = ProjectId.make("none")
 const productKey = ProductKey.make("none")
@@ -109,10 +109,7 @@ layer(database, { excludeTestServices: true })("lists on PostgreSQL", (it) => {
             }
           )
         )
-        const locks = other<{ readonly count: number }>`
-        SELECT count(*)::int AS count FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'`
-        yield* Effect.repeat(locks, { until: ([row]) => row!.count > 0 })
+        yield* Effect.repeat(blockedStatements(other), { until: (count) => count > 0 })
         assert.strictEqual((yield* models.latest(productKey))._tag, "None")
         assert.isUndefined(waiting.pollUnsafe())
         yield* Deferred.succeed(mayGo, undefined)

@@ -30,7 +30,7 @@ import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Option, Queue, type Redacted } from "effect"
-import { newDatabase } from "../../../vitest.storages.ts"
+import { blockedStatements, newDatabase } from "../../../vitest.storages.ts"
 
 const storage = (url: Redacted.Redacted) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
 
@@ -318,11 +318,7 @@ it.live("of two nodes that are asked to remove the same at once, one has removed
               Effect.provide(node),
               Effect.forkDetach
             ))
-          yield* eventually(
-            sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
-              WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-            { until: ([row]) => row!.count === 2 }
-          )
+          yield* eventually(blockedStatements(sql), { until: (count) => count === 2 })
           return removals
         }))
         return (yield* Effect.forEach(removals, Fiber.join)).toSorted()
