@@ -1,9 +1,13 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { fileURLToPath } from "node:url"
 import { explain } from "../src/Explanation.ts"
 import { ServerConfig } from "../src/ServerConfig.ts"
 import { startWith, temporaryDirectory } from "./TestServer.ts"
+
+/** A file that is neither certificate nor credentials. */
+const wrongFile = fileURLToPath(import.meta.url)
 
 const refused = (output: string, variable: string) => {
   assert.include(output, `Device Cloud cannot run. ${variable}: `)
@@ -20,6 +24,8 @@ it.live.each([
   ["SECRETS_KEY", { STORAGE: "postgres", DATABASE_URL: "postgres://127.0.0.1:1/none", SECRETS_KEY: "hunter2" }],
   ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],
   ["MQTT_BRIDGE_URL", { MQTT_BRIDGE_URL: "amqp://ada:hunter2%@127.0.0.1" }],
+  ["NATS_CREDENTIALS_FILE", { BUS_URL: "nats://127.0.0.1:1", NATS_CREDENTIALS_FILE: wrongFile }],
+  ["NATS_CA_FILE", { NATS_URL: "tls://127.0.0.1:1", NATS_CA_FILE: wrongFile }],
   ["DATABASE_URL", { STORAGE: "postgres", DATABASE_URL: "postgres://user:hunter2@127.0.0.1:1/none" }]
 ] as WrongSettings)(
   "does not start with a wrong %s, and says so",
