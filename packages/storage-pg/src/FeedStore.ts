@@ -117,14 +117,14 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
 
   const entriesOf = (rows: ReadonlyArray<FeedRow>) => Effect.map(namesOf(rows), (names) => entriesFromRows(rows, names))
 
-  /** `IS TRUE` keeps PostgreSQL from a join: rows stay in their order, and are not sorted once more. */
+  /** `IS TRUE` keeps PostgreSQL from a join where there are few: rows stay in their order, and are not sorted once more. */
   const selects = ({ projectId, select = {} }: FeedRead) => {
     const { deviceIds, kinds, productKeys, projectIds } = select
     return sql.and([
       ...projectId !== undefined
         ? []
         : projectIds === undefined
-        ? [sql`(scanned.project IN (SELECT seq FROM project)) IS TRUE`]
+        ? [sql`scanned.project IN (SELECT seq FROM project)`]
         : [sql`(scanned.project IN (SELECT seq FROM project WHERE id = ANY(${texts(projectIds)}))) IS TRUE`],
       ...kinds === undefined ? [] : [sql`scanned.kind = ANY(${wholeNumbers(kinds.map(kindNumber))}::smallint[])`],
       ...productKeys === undefined
