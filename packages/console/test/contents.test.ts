@@ -168,6 +168,15 @@ inBrowser((inWindow) => {
     assert.strictEqual(await page.getByRole("button", { name: "Hour" }).getAttribute("aria-pressed"), "true")
   })
 
+  inWindow("an id that is dots leads to no other operation", async ({ page, product, site }) => {
+    await signIn(page, site)
+    const paths: Array<string> = []
+    page.on("request", (request) => paths.push(new URL(request.url()).pathname))
+    await visit(page, site, `/console/devices/connect?product=${product.split("/").at(-1)}&device=..`)
+    await page.getByText("There is nothing named \"..\"").waitFor()
+    assert.notInclude(paths, "/openapi/v1/detail")
+  })
+
   inWindow("the picture of a scene has those of all pages that run it", async ({ page, scene, site }) => {
     const id = scene.split("/").at(-1)
     await page.route(/\/rule-engine\/scenes\?/, async (route) => {

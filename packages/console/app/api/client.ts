@@ -78,7 +78,12 @@ const addressOf = (
       if (one !== undefined && one !== "") search.append(name, String(one))
     }
   }
-  const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ""))
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => {
+    const id = params[name] ?? ""
+    // It would lead to another operation.
+    if (/^\.{0,2}$/.test(id)) throw new ApiError(40400, `There is nothing named "${id}"`)
+    return encodeURIComponent(id)
+  })
   return search.size === 0 ? filled : `${filled}?${search}`
 }
 
