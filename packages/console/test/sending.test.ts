@@ -116,6 +116,46 @@ inBrowser((inWindow) => {
     assert.strictEqual(uploads.length, 2)
   })
 
+  inWindow(
+    "the file of a firmware that is refused goes with its dialog, or with another file",
+    async ({ page, site }) => {
+      await signIn(page, site)
+      const { choose, dialog } = await describeFirmware(page, site, "two", "first")
+      const create = dialog.getByRole("button", { name: "Create" })
+      const refuse = async () => {
+        const uploaded = page.waitForResponse((response) => response.url().includes("/oss/ota/"))
+        await Promise.all([page.waitForResponse((response) => response.status() === 400), create.click()])
+        await dialog.getByRole("alert").waitFor()
+        return (await (await uploaded).json()).data.filename as string
+      }
+      const removal = () => page.waitForResponse((response) => response.request().method() === "DELETE")
+      const first = await refuse()
+      await choose("second")
+      const [removed, second] = await Promise.all([removal(), refuse()])
+      assert.deepStrictEqual([removed.url(), removed.status()], [first, 200])
+      const [last] = await Promise.all([removal(), dialog.getByRole("button", { name: "Cancel" }).click()])
+      assert.deepStrictEqual([last.url(), last.status()], [second, 200])
+    }
+  )
+
+  inWindow("the file of a firmware that may be there stays", async ({ call, page, site }) => {
+    await signIn(page, site)
+    const { dialog } = await describeFirmware(page, site, "6.0.0", "there")
+    const requests: Array<string> = []
+    page.on("request", (request) => requests.push(request.method()))
+    await page.route(/\/ota\/firmwares$/, async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await dialog.getByRole("alert").waitFor()
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    await twoFrames(page)
+    assert.notInclude(requests, "DELETE")
+    const { results } = await call("GET", "/ota/firmwares?page_size=100")
+    assert.include(results.map(({ version }: { readonly version: string }) => version), "6.0.0")
+  })
+
   inWindow("a scene that one writes on while it is saved is not saved", async ({ page, scene, site }) => {
     await signIn(page, site)
     await visit(page, site, scene)
@@ -311,6 +351,9 @@ inBrowser((inWindow) => {
     const removed = page.waitForResponse((response) => response.request().method() === "DELETE")
     creating.release("continue")
     assert.strictEqual((await removed).status(), 200)
+    const file = await page.waitForResponse((response) => response.request().method() === "DELETE")
+    assert.match(new URL(file.url()).pathname, /^\/objects\//)
+    assert.strictEqual(file.status(), 200)
     await twoFrames(page)
     assert.strictEqual(new URL(page.url()).pathname, "/console/firmware")
     await visit(page, site, "/console/products")

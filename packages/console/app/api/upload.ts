@@ -2,7 +2,7 @@
  * Uploads with their progress, which `fetch` does not tell.
  */
 import { ApiError } from "./ApiError.ts"
-import { dataOf, errorOf } from "./client.ts"
+import { dataOf, errorOf, request } from "./client.ts"
 
 /** What the server says of a firmware file that it has stored. */
 export interface StoredFile {
@@ -36,6 +36,11 @@ export const uploadFirmware = (
     form.append("file", file)
     request.send(form)
   })
+
+/** Removes a stored file. */
+export const removeFile = async ({ filename }: StoredFile): Promise<void> => {
+  await request(new URL(filename).pathname, { method: "DELETE" })
+}
 
 const storedFile = async (response: Response): Promise<StoredFile> => {
   if (!response.ok) throw await errorOf(response)

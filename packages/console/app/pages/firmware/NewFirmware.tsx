@@ -5,8 +5,8 @@ import { useLocation } from "preact-iso"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { type StoredFile, uploadFirmware } from "../../api/upload.ts"
-import type { Query } from "../../api/useQuery.ts"
+import { removeFile, type StoredFile, uploadFirmware } from "../../api/upload.ts"
+import { asApiError, type Query } from "../../api/useQuery.ts"
 import { ProductField } from "../../parts/Devices.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Field, Form, TextField } from "../../parts/Form.tsx"
@@ -30,10 +30,23 @@ export const NewFirmware = (
   const uploaded = useRef<{ readonly file: File; readonly productKey: string; readonly stored: StoredFile }>(undefined)
   // Who closes the dialog breaks off the upload, and gets no firmware, also if it is being created.
   const closed = useRef(new AbortController())
-  useEffect(() => () => closed.current.abort(), [])
+  // Whether it is certain that no firmware has it.
+  const isUnused = useRef(false)
+  const discard = () => {
+    if (!isUnused.current) return
+    // That a file stays is nothing that anybody here could mend.
+    removeFile(uploaded.current!.stored).catch(() => undefined)
+    uploaded.current = undefined
+    isUnused.current = false
+  }
+  useEffect(() => () => {
+    closed.current.abort()
+    discard()
+  }, [])
   const upload = async (file: File): Promise<StoredFile | undefined> => {
     const before = uploaded.current
     if (before !== undefined && before.file === file && before.productKey === productKey) return before.stored
+    discard()
     setShare(0)
     const stored = await uploadFirmware(productKey, file, setShare, closed.current.signal).finally(() => setShare(undefined))
     if (stored !== undefined) uploaded.current = { file, productKey, stored }
@@ -50,6 +63,7 @@ export const NewFirmware = (
         onSubmit={async () => {
           const stored = await upload(file!)
           if (stored === undefined) return
+          isUnused.current = false
           const given = Object.entries(draft).filter(([, value]) => value !== "")
           const { id } = await api.ota.createFirmware({
             params: { product_key: productKey },
@@ -61,10 +75,16 @@ export const NewFirmware = (
               algorithms: 1,
               hash: stored.md5
             }
+          }).catch((error: unknown) => {
+            isUnused.current = !asApiError(error).isPassing
+            if (closed.current.signal.aborted) discard()
+            throw error
           })
           // It may be there although nobody waits for it any more.
-          if (closed.current.signal.aborted) await api.ota.deleteFirmware({ params: { firmware_id: String(id) } })
-          else route(`/console/firmware/${id}`)
+          if (!closed.current.signal.aborted) return route(`/console/firmware/${id}`)
+          await api.ota.deleteFirmware({ params: { firmware_id: String(id) } })
+          isUnused.current = true
+          discard()
         }}
       >
         <ProductField
