@@ -125,6 +125,7 @@ const make = Effect.gen(function*() {
     product: at(`/products/${key}`),
     codec: at(`/products/${certified["product_info"].product_key}/codec`),
     hub: at(`/devices/${hub["device_id"]}`),
+    lock: at(`/devices/${lock["device_id"]}`),
     scene: at(`/scenes/${scene["id"]}`),
     viewerKey: viewer["key"] as string,
     ofProductKey: yield* keyOf("product", { products: [key] }),

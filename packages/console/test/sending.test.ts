@@ -380,6 +380,21 @@ inBrowser((inWindow) => {
     assert.notInclude(results.map(({ name }: { readonly name: string }) => name), "too early")
   })
 
+  inWindow("a certificate whose dialog was closed is revoked, and told", async ({ call, lock, page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, lock)
+    await page.getByRole("button", { name: "Issue a certificate" }).click()
+    const dialog = page.getByRole("dialog")
+    const issuing = await holdUp(page, /\/certificates$/, "POST")
+    await dialog.getByRole("button", { name: "Issue a certificate" }).click()
+    await issuing.arrived
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    issuing.release("continue")
+    await page.getByRole("status").getByText("The certificate is revoked").waitFor()
+    const { results } = await call("GET", `/things/${lock.split("/").at(-1)}/certificates`)
+    assert.strictEqual(results[0].status, "revoked")
+  })
+
   inWindow("a mesh network that is there although its dialog was closed is told", async ({ page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/mesh")

@@ -1,13 +1,14 @@
 /**
  * Creates an access key, and shows it once.
  */
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { may } from "../../api/session.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { ListField, listOf } from "../../parts/Fields.tsx"
 import { Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { Snippet } from "../../parts/Small.tsx"
+import { useIsGone } from "../../parts/useIsGone.ts"
 import { useTexts } from "../../text/text.ts"
 
 /** Owners are made by the server alone. */
@@ -24,10 +25,7 @@ export const NewAccessKey = (
   const [limits, setLimits] = useState({ products: "", actions: "", addresses: "" })
   const [created, setCreated] = useState<string>()
   // Who closes the dialog gets no key, also if it is being created: nobody would ever see it.
-  const isClosed = useRef(false)
-  useEffect(() => () => {
-    isClosed.current = true
-  }, [])
+  const isClosed = useIsGone()
   return (
     <Dialog title={keys.create} onClose={onClose}>
       {created === undefined ?

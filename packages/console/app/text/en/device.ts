@@ -127,7 +127,9 @@ export const device = {
     keyOnce: "The private key is shown only now. Download it before you close this.",
     certificate: "Download the certificate",
     authority: "Download the authority",
-    privateKey: "Download the private key"
+    privateKey: "Download the private key",
+    issued: "The certificate is issued",
+    issuedUnseen: "The certificate is revoked: nobody has seen its private key"
   },
   lifecycle: {
     title: "Access",

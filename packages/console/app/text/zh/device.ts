@@ -127,7 +127,9 @@ export const device: Texts["device"] = {
     keyOnce: "私钥只在此时可见,关闭前请下载。",
     certificate: "下载证书",
     authority: "下载 CA 证书",
-    privateKey: "下载私钥"
+    privateKey: "下载私钥",
+    issued: "证书已签发",
+    issuedUnseen: "证书已吊销:没有人看到过它的私钥"
   },
   lifecycle: {
     title: "访问",

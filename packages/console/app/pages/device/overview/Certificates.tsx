@@ -13,6 +13,7 @@ import { Shown } from "../../../parts/Shown.tsx"
 import { Badge, download, type Mood, Time } from "../../../parts/Small.tsx"
 import { type Column, Table } from "../../../parts/Table.tsx"
 import { tell } from "../../../parts/toasts.tsx"
+import { useIsGone } from "../../../parts/useIsGone.ts"
 import { texts as currentTexts, useTexts } from "../../../text/text.ts"
 import type { TabProps } from "../DeviceTab.ts"
 
@@ -100,6 +101,16 @@ const askRevoke = (deviceId: string, serial: string, reload: () => void) => {
   })
 }
 
+type Issued = Data<typeof api.certificates.addCertificate>
+
+/** Says what has become of a certificate whose dialog was closed. One whose private key nobody has seen is revoked. */
+const endUnseen = async (deviceId: string, { private_key, serial }: Issued) => {
+  const { certificates: texts } = currentTexts().device
+  if (private_key === undefined) return tell(texts.issued)
+  await api.certificates.revokeCertificate({ params: { device_id: deviceId, serial } })
+  tell(texts.issuedUnseen)
+}
+
 /** Seconds; the empty one leaves earlier certificates as they are. */
 const overlaps = ["", "0", "86400", "604800"] as const
 
@@ -113,7 +124,8 @@ const Issue = (
   const [days, setDays] = useState("365")
   const [csr, setCsr] = useState("")
   const [overlap, setOverlap] = useState<(typeof overlaps)[number]>("")
-  const [issued, setIssued] = useState<Data<typeof api.certificates.addCertificate>>()
+  const [issued, setIssued] = useState<Issued>()
+  const isClosed = useIsGone()
   const issue = async () => {
     const made = await api.certificates.addCertificate({
       params: { device_id: device.device_id },
@@ -123,6 +135,7 @@ const Issue = (
         ...overlap === "" ? {} : { overlap: Number(overlap) }
       }
     })
+    if (isClosed.current) await endUnseen(device.device_id, made)
     setIssued(made)
     onIssued()
   }
