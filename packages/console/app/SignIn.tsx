@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { readAgain } from "./api/live.ts"
 import { signIn } from "./api/session.ts"
 import { Form, TextField } from "./parts/Form.tsx"
+import { Toasts } from "./parts/toasts.tsx"
 import { useTexts } from "./text/text.ts"
 
 export const SignIn = () => {
@@ -48,6 +49,7 @@ export const SignInAgain = () => {
         <p class="notice">{words.ended}</p>
         <KeyForm />
       </div>
+      <Toasts />
     </dialog>
   )
 }

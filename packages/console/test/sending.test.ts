@@ -294,7 +294,7 @@ inBrowser((inWindow) => {
     const question = page.getByRole("dialog", { name: /^Delete the scene/ })
     await question.waitFor()
     running.release("continue")
-    await page.getByRole("status").getByText(/./).waitFor()
+    await question.getByRole("status").getByText(/./).waitFor()
     await twoFrames(page)
     assert.strictEqual(await question.count(), 1)
   })
@@ -393,6 +393,22 @@ inBrowser((inWindow) => {
     await page.getByRole("status").getByText("The certificate is revoked").waitFor()
     const { results } = await call("GET", `/things/${lock.split("/").at(-1)}/certificates`)
     assert.strictEqual(results[0].status, "revoked")
+  })
+
+  inWindow("what is told while a dialog is open is in the dialog, not behind it", async ({ page, scene, site }) => {
+    await signIn(page, site)
+    await visit(page, site, scene)
+    const running = await holdUp(page, /\/rule-engine\/scenes\//, "POST")
+    const dialog = page.getByRole("dialog")
+    const run = page.getByRole("button", { name: "Run now" })
+    await run.click()
+    await dialog.getByRole("button", { name: "Run now" }).click()
+    await running.arrived
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "detached" })
+    await run.click()
+    running.release("abort")
+    await dialog.getByRole("status").getByText("The server cannot be reached").waitFor()
   })
 
   inWindow("a mesh network that is there although its dialog was closed is told", async ({ page, site }) => {

@@ -8,6 +8,7 @@ import { useQuery } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
 import { Form, TextField } from "./Form.tsx"
 import { Shown } from "./Shown.tsx"
+import { Toasts } from "./toasts.tsx"
 
 /** Keeps the focus inside, and closes with Escape. It is open while it is drawn. */
 export const Dialog = (
@@ -49,6 +50,7 @@ export const Dialog = (
         </div>
         {children}
       </div>
+      <Toasts />
     </dialog>
   )
 }

@@ -25,7 +25,7 @@ export const tellFailure = (error: unknown): void => {
   show(asApiError(error).message, true, 10)
 }
 
-/** Where the messages appear: once in the page. */
+/** Where the messages appear: in the page, and in each dialog, which hides the page around it from sight and from readers. */
 export const Toasts = () => (
   <div class="toasts" role="status">
     {shown.value.map(({ id, isBad, text }) => <div key={id} class={isBad ? "toast bad" : "toast"}>{text}</div>)}
