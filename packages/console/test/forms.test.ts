@@ -44,6 +44,33 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow(
+    "a tag is not lost: one without a name, or with that of another, is not saved",
+    async ({ batched, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, batched)
+      await page.getByRole("button", { name: "Edit tags" }).click()
+      const dialog = page.getByRole("dialog")
+      const save = dialog.getByRole("button", { name: "Save" })
+      const fill = (label: string, text: string) => dialog.getByLabel(label, { exact: true }).fill(text)
+      await fill("Value 1", "kitchen")
+      await dialog.getByText("This value has no name").waitFor()
+      assert.strictEqual(await save.getAttribute("aria-disabled"), "true")
+      await fill("Name 1", "room")
+      await dialog.getByRole("button", { name: "Add a tag" }).click()
+      await fill("Name 2", "room")
+      await dialog.getByText("Another tag has this name").waitFor()
+      assert.strictEqual(await save.getAttribute("aria-disabled"), "true")
+      await fill("Name 2", "at:home")
+      await save.click()
+      await dialog.waitFor({ state: "detached" })
+      await page.getByRole("link", { name: "room: kitchen" }).waitFor()
+      // The list can look for no name with a colon.
+      await page.getByText("at:home:").waitFor()
+      assert.strictEqual(await page.getByRole("link", { name: "at:home" }).count(), 0)
+    }
+  )
+
   inWindow("the form of a model stands beside labels that are half written", async ({ page, product, site }) => {
     await signIn(page, site)
     await visit(page, site, `${product}/model`)

@@ -83,6 +83,8 @@ export const device = {
     empty: "No tags. Tags such as room: kitchen help to find devices.",
     key: (place: number) => `Name ${place}`,
     value: (place: number) => `Value ${place}`,
+    keyMissing: "This value has no name",
+    keyTwice: "Another tag has this name",
     remove: (place: number) => `Remove tag ${place}`,
     add: "Add a tag"
   },

@@ -84,6 +84,8 @@ export const device: Texts["device"] = {
     empty: "没有标签。像“房间:厨房”这样的标签便于查找设备。",
     key: (place) => `名称 ${place}`,
     value: (place) => `值 ${place}`,
+    keyMissing: "此值没有名称",
+    keyTwice: "已有同名标签",
     remove: (place) => `删除标签 ${place}`,
     add: "添加标签"
   },

@@ -27,9 +27,14 @@ export const Tags = ({ device, reload }: TabProps) => {
           <ul class="row">
             {tags.map(([key, value]) => (
               <li key={key}>
-                <a class="tag wrap" href={`/console/devices?tag=${encodeURIComponent(`${key}:${value}`)}`}>
-                  {key}: {value}
-                </a>
+                {/* In a filter, the key ends at the first colon: one that has a colon cannot be looked for. */}
+                {key.includes(":")
+                  ? <span class="tag wrap">{key}: {value}</span>
+                  : (
+                    <a class="tag wrap" href={`/console/devices?tag=${encodeURIComponent(`${key}:${value}`)}`}>
+                      {key}: {value}
+                    </a>
+                  )}
               </li>
             ))}
           </ul>
@@ -47,11 +52,19 @@ const EditTags = (
     ...Object.entries(device.tags),
     ["", ""]
   ])
+  const issues = rows.map(([key, value], index) =>
+    key === ""
+      ? value === "" ? undefined : texts.keyMissing
+      : rows.findIndex(([other]) => other === key) < index
+      ? texts.keyTwice
+      : undefined
+  )
   const setRow = (index: number, row: readonly [string, string]) => setRows(rows.with(index, row))
   return (
     <Dialog title={texts.edit} onClose={onClose}>
       <Form
         submit={common.save}
+        disabled={issues.some((issue) => issue !== undefined)}
         onCancel={onClose}
         onSubmit={async () => {
           const tags = Object.fromEntries(rows.filter(([key]) => key !== ""))
@@ -66,6 +79,7 @@ const EditTags = (
             <TextField
               label={texts.key(index + 1)}
               path={`tags.${key}`}
+              issue={issues[index]}
               value={key}
               onInput={(key) => setRow(index, [key, value])}
             />
