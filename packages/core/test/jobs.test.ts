@@ -215,3 +215,36 @@ it.effect.each([["2 minutes"], ["35 seconds"]] as const)(
       during: ["5 seconds", until]
     })))
 )
+
+it.effect("a device that ends one of more than ten tasks through another node hears of another", () =>
+  Effect.gen(function*() {
+    const node = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))))
+    const [here, elsewhere] = [yield* node, yield* node]
+    yield* Effect.gen(function*() {
+      const jobs = yield* Jobs
+      const product = yield* Fixtures.createProduct()
+      const triple = yield* Fixtures.createDevice(product)
+      const { deviceId } = triple
+      const identity = deviceIdentity(yield* (yield* Devices).get(product.projectId, { deviceId }))
+      const taskIds = yield* jobs.create(product.projectId, {
+        name: "Calibrate",
+        document: {},
+        deviceIds: [deviceId]
+      }).pipe(Effect.map(({ jobId }) => String(jobId)), Effect.replicateEffect(12))
+      const device = yield* SimulatedDevice.connect(triple)
+      const heard = Effect.andThen(TestClock.adjust("3 seconds"), Effect.map(Queue.clear(device.received), idsOf))
+      assert.deepStrictEqual(yield* heard, taskIds.slice(0, 10))
+      const end = (taskId: string) =>
+        Effect.flatMap(Uplink, (uplink) =>
+          uplink.submit({
+            device: identity,
+            method: "thing.job.update",
+            params: { taskId, status: "SUCCEEDED" },
+            receivedAt: 0
+          })).pipe(Effect.provideContext(elsewhere))
+      yield* end(taskIds[3]!)
+      assert.deepStrictEqual(yield* heard, taskIds.slice(10, 11))
+      yield* end(taskIds[4]!)
+      assert.deepStrictEqual(yield* heard, taskIds.slice(11))
+    }).pipe(Effect.provideContext(here))
+  }).pipe(Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer)), Effect.scoped))

@@ -15,7 +15,7 @@ import { type AssignedTask, type JobTask, openStates } from "./Job.ts"
 import { JobStore, type TaskChoice } from "./JobStore.ts"
 
 export class JobDelivery extends Context.Service<JobDelivery, {
-  /** The device has ended the task. If it is connected to this node, it hears of the next within a second. */
+  /** The device has ended the task. If it is connected, to whichever node, it hears of the next within two seconds. */
   readonly ended: (task: Pick<JobTask, "deviceId" | "jobId">) => void
 }>()("@device-cloud/core/job/JobDelivery") {
   static readonly layer: Layer.Layer<JobDelivery, never, JobStore | DeviceSessions | NodeBus> = Layer.effect(
@@ -27,7 +27,10 @@ export class JobDelivery extends Context.Service<JobDelivery, {
 /** The method that tells a device of a task. */
 const jobNotifyMethod = "thing.job.notify"
 
-/** Tasks are due for a device that is not connected to the node that has found them. */
+/**
+ * A device may have to be told of tasks that is not connected to the node that has
+ * found so: some are due, or the device has ended one there.
+ */
 const JobDue = NodeBus.channel("job/due", Schema.Struct({ deviceId: DeviceId }))
 
 /** Due tasks that one tick takes: a node tells at most so many devices in a second. */
@@ -62,6 +65,8 @@ const make = Effect.gen(function*() {
   /** Devices that are here: those that have come, or may hear of more that waits, and those that something is due for. */
   let arrived = new Set<DeviceId>()
   let due = new Set<DeviceId>()
+  /** Devices that are not here and have ended a task. */
+  let endedElsewhere = new Set<DeviceId>()
   /** Devices whose tasks are being read and told, with the jobs whose task they have ended meanwhile. */
   const telling = new Map<DeviceId, Set<number>>()
   /** The jobs whose task has not ended and that a device has heard of on its connection. */
@@ -159,8 +164,11 @@ const make = Effect.gen(function*() {
     }
   })
 
-  /** Takes what is due. The tasks of devices that are not connected wait until they come back. */
-  const claim = Effect.fnUntraced(function*(isBack: boolean) {
+  /**
+   * Takes what is due. Passes devices that are connected to other nodes on, with those of
+   * `ended`. The tasks of devices that are not connected wait until they come back.
+   */
+  const claim = Effect.fnUntraced(function*(isBack: boolean, ended: ReadonlySet<DeviceId>) {
     const now = yield* Clock.currentTimeMillis
     const claimed = yield* store.claimDue({
       now,
@@ -168,7 +176,7 @@ const make = Effect.gen(function*() {
       again: now + claimMillis,
       limit: claimLimit
     })
-    const elsewhere = new Set<DeviceId>()
+    const elsewhere = new Set(ended)
     for (const { deviceId, isOnline } of claimed) {
       if (sessions.session(deviceId) !== undefined) due.add(deviceId)
       else if (isOnline) elsewhere.add(deviceId)
@@ -177,7 +185,12 @@ const make = Effect.gen(function*() {
   })
 
   const tick = Effect.fnUntraced(function*(isBack: boolean) {
-    yield* claim(isBack)
+    const ended = endedElsewhere
+    endedElsewhere = new Set()
+    yield* Effect.onError(
+      claim(isBack, ended),
+      () => Effect.sync(() => ended.forEach((deviceId) => endedElsewhere.add(deviceId)))
+    )
     const [came, told] = [arrived, due]
     arrived = new Set()
     due = new Set()
@@ -195,9 +208,8 @@ const make = Effect.gen(function*() {
 
   yield* sessions.listen({ attached: ({ connection }) => arrived.add(connection.device.deviceId) })
   yield* dueElsewhere.subscribe({
-    heard: ({ deviceId }) =>
-      Effect.sync(() => sessions.session(deviceId) === undefined ? undefined : due.add(deviceId)),
-    // What is due is due again in a minute.
+    heard: ({ deviceId }) => Effect.sync(() => lookAgain(deviceId, "untold")),
+    // What is due is due again in a minute, and a device that ends one task ends others.
     missed: Effect.void
   })
   yield* Periodic.lookingForEnds("Devices could not be told of tasks that are due", tick)
@@ -205,7 +217,11 @@ const make = Effect.gen(function*() {
   return JobDelivery.of({
     ended: ({ deviceId, jobId }) => {
       const session = sessions.session(deviceId)
-      if (session !== undefined) heard.get(session)?.delete(jobId)
+      if (session === undefined) {
+        endedElsewhere.add(deviceId)
+        return
+      }
+      heard.get(session)?.delete(jobId)
       telling.get(deviceId)?.add(jobId)
       lookAgain(deviceId, "untold")
     }
