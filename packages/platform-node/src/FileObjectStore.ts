@@ -23,8 +23,13 @@ const withoutPath = (cause: unknown): unknown =>
 
 const isMissing = (error: unknown): boolean => Predicate.hasProperty(error, "code") && error.code === "ENOENT"
 
+/** The disk is full, fails or is read-only, or there are no more files: what may pass. */
+const passing: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT", "EROFS", "EIO", "EMFILE", "ENFILE"])
+
+const mayPass = (error: unknown): boolean => Predicate.hasProperty(error, "code") && passing.has(error.code)
+
 const failedWith = (operation: string) => (cause: unknown) =>
-  new StoreError({ operation, retryable: false, cause: withoutPath(cause) })
+  new StoreError({ operation, retryable: mayPass(cause), cause: withoutPath(cause) })
 
 const attempt = <A>(operation: string, run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: failedWith(operation) })

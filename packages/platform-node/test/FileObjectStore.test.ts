@@ -2,10 +2,11 @@ import { ObjectStore, ProjectId } from "@device-cloud/core"
 import { FileObjectStore, MemoryObjectStore } from "@device-cloud/platform-node"
 import { ObjectStoreContract } from "@device-cloud/testing/contracts"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Option, Stream } from "effect"
+import { Context, Effect, Layer, Option, Stream } from "effect"
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { mayMount, smallDisk } from "../../../vitest.disks.ts"
 
 const temporary = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-objects-"))),
@@ -42,3 +43,22 @@ it.effect("what a crash has left half-written is gone at the next start, the res
     assert.deepStrictEqual(found, Option.some(written))
     assert.deepStrictEqual(yield* Effect.promise(() => readdir(join(directory, ".uploads"))), [])
   }))
+
+it.effect.skipIf(!mayMount)(
+  "says of an upload that does not fit on the disk that it may be tried again",
+  () =>
+    Effect.gen(function*() {
+      const store = yield* Effect.map(
+        Layer.build(FileObjectStore.layer({ directory: yield* smallDisk(1) })),
+        Context.get(ObjectStore)
+      )
+      const write = (name: string, size: number) => {
+        const objectId = name.repeat(32)
+        const draft = { objectId, projectId: ProjectId.make("project"), fileName: "a.bin", createdAt: 1 }
+        return store.write(draft, Stream.succeed(Buffer.alloc(size)), size)
+      }
+      const error = yield* Effect.flip(write("a", 2 << 20))
+      assert.deepInclude(error, { _tag: "StoreError", retryable: true })
+      assert.strictEqual((yield* write("b", 1000)).size, 1000)
+    })
+)
