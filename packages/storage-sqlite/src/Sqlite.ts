@@ -71,8 +71,12 @@ const open = (filename: string) =>
         return {
           database,
           close: () => {
-            // Into the file itself. The driver would do it when its statements are collected.
-            database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+            try {
+              // Into the file itself. The driver would do it when its statements are collected.
+              database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+            } catch {
+              // The disk is full or read-only. What is committed is in the file `-wal`, from which the next one goes on.
+            }
             database.close()
             unlock()
           }
