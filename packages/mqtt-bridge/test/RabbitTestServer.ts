@@ -3,16 +3,17 @@
  * ports of its own.
  */
 import { Effect } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
+import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { program } from "../../../vitest.installed.ts"
 import { freePort } from "../../../vitest.ports.ts"
 
-/** Debian's script without the part that becomes the user of the service. */
-const script = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+/** Debian's scripts without the part that becomes the user of the service. */
+const scripts = "/usr/lib/rabbitmq/bin"
 
 export const { isInstalled, named } = program("rabbitmq-server")
 
@@ -87,10 +88,14 @@ log.file = false
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "+S 1:1 +sbwt none"
   }
   yield* spawned("epmd", ["-port", String(epmd), "-address", "127.0.0.1"], env)
-  yield* spawned(script, [], env)
+  yield* spawned(join(scripts, "rabbitmq-server"), [], env)
+  const control = (...args: ReadonlyArray<string>) =>
+    Effect.asVoid(Effect.promise(() => promisify(execFile)(join(scripts, "rabbitmqctl"), args, { env })))
   return {
     amqpUrl: `amqp://cloud:secret@127.0.0.1:${amqp}`,
     mqttUrl: `mqtt://127.0.0.1:${mqtt}`,
+    /** Raises or ends the alarm of memory: the broker takes nothing from who publishes. */
+    setAlarm: (isOn: boolean) => control("set_vm_memory_high_watermark", isOn ? "0" : "0.4"),
     /** Waits until devices can connect. */
     ready: Effect.gen(function*() {
       while (!(yield* isListening(mqtt))) yield* Effect.sleep(50)

@@ -1,7 +1,7 @@
 /**
  * The link with a real RabbitMQ, without a cloud behind it.
  */
-import { BrokerLink, RabbitMq } from "@device-cloud/mqtt-bridge"
+import { BrokerLink, type BrokerMessage, RabbitMq } from "@device-cloud/mqtt-bridge"
 import { eventually } from "@device-cloud/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { connect } from "amqplib"
@@ -14,7 +14,7 @@ const patient = { timeout: "40 seconds" } as const
 /** Serves all shares of a broker. `onMessage` gets the messages of devices. */
 const serve = Effect.fnUntraced(function*(
   broker: { readonly amqpUrl: string; readonly mqttUrl: string },
-  onMessage: (message: { readonly topic: string; readonly settle: () => void }) => void
+  onMessage: (message: BrokerMessage) => void
 ) {
   const link = yield* BrokerLink.pipe(
     Effect.provide(RabbitMq.layer({ url: Redacted.make(broker.amqpUrl), mqttUrl: broker.mqttUrl }))
@@ -31,17 +31,19 @@ const serve = Effect.fnUntraced(function*(
     Effect.promise(() => connect(broker.amqpUrl)),
     (connection) => Effect.promise(() => connection.close())
   )
-  const channel = yield* Effect.promise(() => connection.createChannel())
+  const channel = yield* Effect.promise(() => connection.createConfirmChannel())
   return {
     link,
     opened,
     /** Publishes as the MQTT plug-in does what a device says. */
-    say: (topic: string) =>
+    say: (topic: string, body = "{}") =>
       Effect.sync(() =>
-        channel.publish("amq.topic", topic.replaceAll("/", "."), Buffer.from("{}"), {
+        channel.publish("amq.topic", topic.replaceAll("/", "."), Buffer.from(body), {
           headers: { "x-mqtt-publish-qos": 1 }
         })
-      )
+      ),
+    /** Waits until the broker has what was said. */
+    isStored: Effect.promise(() => channel.waitForConfirms())
   }
 })
 
@@ -81,7 +83,11 @@ const silenced = (port: number) =>
   )
 
 /** One broker for all tests. It takes back soon what is not settled. */
-class Broker extends Context.Service<Broker, { readonly amqpUrl: string; readonly mqttUrl: string }>()("test/Broker") {
+class Broker extends Context.Service<Broker, {
+  readonly amqpUrl: string
+  readonly mqttUrl: string
+  readonly setAlarm: (isOn: boolean) => Effect.Effect<void>
+}>()("test/Broker") {
   static readonly layer = Layer.effect(
     Broker,
     Effect.tap(
@@ -146,6 +152,47 @@ describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link 
         assert.deepStrictEqual(settled, [topic, topic, topic])
         assert.lengthOf(opened, 8)
       }), 90_000)
+
+    it.effect(
+      "a broker without memory gets rid of what it has, and nothing for devices waits for it here",
+      () =>
+        Effect.gen(function*() {
+          const broker = yield* Broker
+          const topic = `/sys/pk/d${Date.now()}/thing/event/property/post`
+          const bodies = Array.from({ length: 3000 }, (_, i) => String(i))
+          const held: Array<() => void> = []
+          const settled = new Set<string>()
+          let isHolding = true
+          const { isStored, link, say } = yield* serve(broker, ({ payload, settle, topic: said }) => {
+            const end = () => {
+              settle()
+              settled.add(payload.toString())
+            }
+            if (said !== topic) settle()
+            else if (isHolding) held.push(end)
+            else end()
+          })
+          // More than a share gets before it settles.
+          yield* Effect.forEach(bodies, (body) => say(topic, body), { discard: true })
+          yield* isStored
+          yield* eventually(Effect.sync(() => held.length), { until: (count) => count >= 512, ...patient })
+
+          yield* Effect.acquireRelease(broker.setAlarm(true), () => broker.setAlarm(false))
+          // Tells the broker that this server publishes.
+          const publish = link.publish("/pk/d/user/t", Buffer.from("x"))
+          const refused = Effect.flip(Effect.timeout(publish, "1 second"))
+          yield* refused
+          isHolding = false
+          for (const end of held) end()
+          yield* eventually(Effect.sync(() => settled.size), { until: (count) => count === bodies.length, ...patient })
+          assert.match((yield* refused).message, /low on memory/)
+
+          yield* broker.setAlarm(false)
+          const taken = yield* eventually(Effect.exit(publish), { until: Exit.isSuccess, ...patient })
+          assert.deepStrictEqual(taken, Exit.succeed(false))
+        }),
+      90_000
+    )
 
     it.effect(
       "a share that the broker has taken away is taken again, with what was not settled",

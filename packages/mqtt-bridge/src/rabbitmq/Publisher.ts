@@ -18,10 +18,14 @@ const maxKeyBytes = 255
 
 const routingKeyOf = (topic: string): string => topic.replaceAll("/", ".")
 
-const away = (cause: unknown) =>
+const notTaken = (cause: unknown) =>
   new BrokerUnreachable({ message: `RabbitMQ has not taken a message: ${String(cause)}` })
 
-/** Publishes on two channels of the connection: RabbitMQ confirms what comes on one of them. */
+/**
+ * Publishes on two channels of the connection: RabbitMQ confirms what comes on one of
+ * them. While the broker has no memory or no disk it reads nothing from a connection
+ * that publishes, so nothing is written then, and the connection is for nothing else.
+ */
 export const make = Effect.fnUntraced(function*(
   connection: ChannelModel
 ): Effect.fn.Return<Publisher, BrokerUnreachable, Scope.Scope> {
@@ -30,6 +34,17 @@ export const make = Effect.fnUntraced(function*(
   /** The ids of messages that no device has subscribed to. */
   const returned = new Set<string>()
   let lastId = 0
+  /** Why the broker takes nothing now. */
+  let blocked: string | undefined
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  connection.on("blocked", (reason: string) => {
+    blocked = reason
+    runFork(Effect.logWarning(`RabbitMQ takes nothing for devices now: ${reason}`))
+  })
+  connection.on("unblocked", () => {
+    blocked = undefined
+    runFork(Effect.logInfo("RabbitMQ takes messages for devices again"))
+  })
   confirming.on("return", ({ properties }: Message) => void returned.add(String(properties.messageId)))
   for (const channel of [confirming, sending]) channel.on("error", () => {})
 
@@ -38,6 +53,7 @@ export const make = Effect.fnUntraced(function*(
       const routingKey = routingKeyOf(topic)
       if (Buffer.byteLength(routingKey) > maxKeyBytes) return Effect.succeed(false)
       return Effect.callback((resume) => {
+        if (blocked !== undefined) return resume(Effect.fail(notTaken(blocked)))
         const messageId = String(++lastId)
         try {
           confirming.publish(
@@ -45,14 +61,16 @@ export const make = Effect.fnUntraced(function*(
             routingKey,
             payload,
             { mandatory: true, persistent: true, messageId },
-            (error: unknown) => resume(error ? Effect.fail(away(error)) : Effect.succeed(!returned.delete(messageId)))
+            (error: unknown) =>
+              resume(error ? Effect.fail(notTaken(error)) : Effect.succeed(!returned.delete(messageId)))
           )
         } catch (error) {
-          resume(Effect.fail(away(error)))
+          resume(Effect.fail(notTaken(error)))
         }
       })
     },
     send: (topic, payload) => {
+      if (blocked !== undefined) return
       try {
         sending.publish(topicExchange, routingKeyOf(topic), payload)
       } catch {

@@ -45,16 +45,20 @@ const make = (
     open: (share: number) => Effect.Effect<ShareHandler, never, Scope.Scope>
   ) {
     const ended = yield* Deferred.make<never, BrokerUnreachable>()
-    const connection = yield* Effect.acquireRelease(
-      attempt(() => connect(withHeartbeat(url), { timeout: connectTimeout, noDelay: true })),
-      close
-    )
-    connection.on("error", () => {})
-    connection.on(
-      "close",
-      () =>
-        Deferred.doneUnsafe(ended, Effect.fail(new BrokerUnreachable({ message: "RabbitMQ: the connection ended" })))
-    )
+    const opened = Effect.gen(function*() {
+      const connection = yield* Effect.acquireRelease(
+        attempt(() => connect(withHeartbeat(url), { timeout: connectTimeout, noDelay: true })),
+        close
+      )
+      connection.on("error", () => {})
+      connection.on(
+        "close",
+        () =>
+          Deferred.doneUnsafe(ended, Effect.fail(new BrokerUnreachable({ message: "RabbitMQ: the connection ended" })))
+      )
+      return connection
+    })
+    const connection = yield* opened
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         isCarrying = false
@@ -64,7 +68,7 @@ const make = (
     declaring.on("error", () => {})
     yield* attempt(() => declare(declaring, prefix, shares))
     yield* attempt(() => declaring.close())
-    publisher = yield* Publisher.make(connection)
+    publisher = yield* Publisher.make(yield* opened)
     isCarrying = true
     yield* outage.over
     yield* Effect.logInfo("Devices at RabbitMQ are carried")
