@@ -4,9 +4,10 @@
 import { DeviceCloudClient } from "@device-cloud/http"
 import { Console, Effect, FileSystem, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
-import { explain, unwritable } from "./CommandFailure.ts"
+import { explain, failure, unwritable } from "./CommandFailure.ts"
 import { csvLine } from "./DeviceFile.ts"
 import { ShowSecret } from "./GlobalFlags.ts"
+import * as Output from "./Output.ts"
 import { patiently, Server } from "./Server.ts"
 
 /** The most that a page may have. */
@@ -49,27 +50,30 @@ export const exportCommand = Command.make(
   Effect.fnUntraced(function*({ format, out, product }) {
     const { url } = yield* Server
     const cloud = yield* DeviceCloudClient
+    const showsSecrets = yield* ShowSecret
     const columns = [
       "product_key",
       "device_name",
-      ...(yield* ShowSecret) ? ["device_secret" as const] : [],
+      ...showsSecrets ? ["device_secret" as const] : [],
       "nickname",
       "tags"
     ] as const
+    const ofProduct = Option.isSome(product) ? { product_key: product.value as never } : {}
+    const read = (page: number, page_size: number) =>
+      patiently(cloud.devices.listDevices({ query: { page, page_size, ...ofProduct } })).pipe(
+        Effect.mapError(explain(url))
+      )
+    // Before a file that is there is overwritten.
+    if (showsSecrets && (yield* read(1, 1)).data.results[0]?.device_secret === Output.masked) {
+      return yield* failure("The access key has the role viewer, which reads no secrets: --show-secret needs operator")
+    }
 
     // Devices that come meanwhile are in front: a device may be in two pages, but is in the file once.
     const seen = new Set<string>()
     const lines = Stream.paginate(
       firstPass,
       (pass) =>
-        patiently(cloud.devices.listDevices({
-          query: {
-            page: pass.page,
-            page_size: pageSize,
-            ...Option.isSome(product) ? { product_key: product.value as never } : {}
-          }
-        })).pipe(
-          Effect.mapError(explain(url)),
+        read(pass.page, pageSize).pipe(
           Effect.map(({ data }) => {
             const devices = data.results.filter(({ device_id }) => seen.size < seen.add(device_id).size)
             return [devices, next(pass, data, devices.length)] as const

@@ -447,6 +447,21 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       }
     }))
 
+  it.effect("an export with secrets is refused to a key that reads none, and leaves the file as it is", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      yield* createDevice(product_key, { device_name: "lamp" })
+      const { key } = yield* json("keys", "create", "--name", "reader", "--role", "viewer", "--show-secret")
+      const reader = { DEVICE_CLOUD_URL: yield* serverUrl, DEVICE_CLOUD_KEY: key }
+      const file = yield* temporary("triples.csv", "kept")
+      const { code, error } = yield* runWith(reader, ["devices", "export", "--show-secret", "--out", file])
+      assert.strictEqual(code, 1)
+      assert.match(error, /role viewer.*needs operator/)
+      assert.strictEqual(yield* Effect.promise(() => readFile(file, "utf8")), "kept")
+      const plain = yield* runWith(reader, ["devices", "export", "--product", product_key])
+      assert.include(plain.out, `${product_key},lamp,`)
+    }))
+
   it.effect("an export, and --all, have the devices that move to pages before when others are deleted meanwhile", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
