@@ -89,6 +89,15 @@ for (const [name, storage] of storages) {
           40_001,
           ["codec.commands[0].parts[0].labels"]
         ])
+        assert.deepStrictEqual(yield* issuesOf(parts({ type: "text", length: -1, to: "params.a" })), [
+          40_001,
+          ["codec.commands[0].parts[0].length"]
+        ])
+        const { body: unknown } = yield* call("PUT", path, { body: { codec: parts({ type: "word" }) } })
+        assert.match(
+          unknown.message,
+          /^codec\.commands\[0\]\.parts\[0\]: Expected a part of type uint, int, float, .* or choice$/
+        )
         assert.deepStrictEqual(yield* issuesOf({ reports: [{ method: "thing.service.property.set", parts: [] }] }), [
           40_001,
           ["codec.reports[0].method"]

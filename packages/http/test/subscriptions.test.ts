@@ -180,8 +180,12 @@ for (const [name, storage] of storages) {
         ) {
           assert.include((yield* issues("POST", "/subscriptions", body)).join(" "), field, JSON.stringify(body))
         }
+        const { body: refused } = yield* call("POST", "/subscriptions", { body: { name: "x", start: "2026-11-01" } })
+        assert.strictEqual(refused.message, `start: Expected "now", "earliest" or Unix milliseconds`)
         const { subscription_id } = yield* subscribe()
         const path = `/subscriptions/${subscription_id}`
+        const { body: unmoved } = yield* call("POST", `${path}/seek`, { body: { to: "yesterday" } })
+        assert.strictEqual(unmoved.message, `to: Expected "now", "earliest" or Unix milliseconds`)
         for (const cursor of ["x", "1", "1-x y", "-", `1-${"9".repeat(27)}`, `1-${"z".repeat(27)}`]) {
           const { body } = yield* call("GET", `${path}/events?cursor=${encodeURIComponent(cursor)}`)
           assert.deepStrictEqual([body.code, Object.keys(body.data?.issues ?? {})], [40001, ["cursor"]], cursor)

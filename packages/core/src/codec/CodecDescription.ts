@@ -58,15 +58,18 @@ const scaling = {
   otherwise: Schema.optional(Schema.Int)
 }
 
-const IntegerPart = Schema.Struct({
-  type: Schema.Literals(["uint", "int"]),
+const integer = {
   size: count(1, 8),
   endian: Endian,
   ...scaling,
   ...target,
   ...position
-})
-export interface IntegerPart extends Schema.Schema.Type<typeof IntegerPart> {}
+}
+
+// A struct has one type, so that what is wrong with a part is said of its type alone.
+const UnsignedPart = Schema.Struct({ type: Schema.Literal("uint"), ...integer })
+const SignedPart = Schema.Struct({ type: Schema.Literal("int"), ...integer })
+export type IntegerPart = typeof UnsignedPart.Type | typeof SignedPart.Type
 
 const FloatPart = Schema.Struct({
   type: Schema.Literal("float"),
@@ -248,7 +251,8 @@ const ChoicePart = Schema.Struct({
 })
 
 const AnyPart = Schema.Union([
-  IntegerPart,
+  UnsignedPart,
+  SignedPart,
   FloatPart,
   BitsPart,
   TextPart,

@@ -59,11 +59,14 @@ export const SubscriptionFilter = Schema.Struct({
 })
 export interface SubscriptionFilter extends Schema.Schema.Type<typeof SubscriptionFilter> {}
 
+const start = { expected: `"now", "earliest" or Unix milliseconds` }
+
 /** Where reading begins: with the next event, the oldest one that is kept, or those since a time (Unix milliseconds). */
 export const SubscriptionStart = Schema.Union([
-  Schema.Literals(["now", "earliest"]),
+  // For a text, this member alone says what is expected.
+  Schema.Literals(["now", "earliest"]).annotate(start),
   Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8_640_000_000_000_000 }))
-])
+]).annotate(start)
 export type SubscriptionStart = typeof SubscriptionStart.Type
 
 /** Where events are pushed to. */
