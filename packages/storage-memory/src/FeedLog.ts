@@ -81,6 +81,13 @@ export class FeedLog {
     while (this.#parts.length > 1 && this.#parts[0]!.last <= this.#forgotten) this.#parts.shift()
   }
 
+  /** Forgets the oldest parts until the others take at most so many bytes. The last one stays. */
+  forgetBeyond(maxBytes: number): void {
+    let bytes = this.#parts.reduce((sum, part) => sum + part.bytes, 0)
+    while (this.#parts.length > 1 && bytes > maxBytes) bytes -= this.#parts.shift()!.bytes
+    this.#forgotten = Math.max(this.#forgotten, this.#parts[0]!.before)
+  }
+
   /** Returns a new part at the end: the oldest, if the others are enough. */
   #begin(): FeedPart {
     const { last } = this

@@ -11,7 +11,7 @@ import type { DomainEvent, Json } from "@device-cloud/core"
 const size = 1024
 /** Values in a part, and what they weigh until it is full. */
 const room = 4 * size
-/** Characters of a text that weigh as much as a number. */
+/** Characters of a text that weigh as much as a number, and the bytes that this weight stands for. */
 const charactersOfWeight = 64
 
 /** A number weighs 1; a value with others in it weighs 1 more than they. */
@@ -53,6 +53,11 @@ export class FeedPart {
   /** The number of the last event. */
   get last(): number {
     return this.before + this.#count
+  }
+
+  /** About how much memory the events take. */
+  get bytes(): number {
+    return this.#weight * charactersOfWeight
   }
 
   /** Forgets everything; the next event has the number after `before`. */

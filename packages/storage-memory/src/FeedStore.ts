@@ -96,6 +96,10 @@ const make = (tables: Tables["Service"]) => {
       ),
     end: Effect.sync(() => placeOfNumber(feed.last)),
     placeAt: (time) => Effect.sync(() => placeOfNumber(feed.recordedBefore(time))),
-    prune: ({ keepMillis }) => Effect.map(Clock.currentTimeMillis, (now) => feed.forgetBefore(now - keepMillis))
+    prune: ({ keepMillis, maxBytes }) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        feed.forgetBefore(now - keepMillis)
+        feed.forgetBeyond(maxBytes)
+      })
   })
 }

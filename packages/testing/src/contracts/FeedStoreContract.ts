@@ -316,6 +316,30 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isFalse((yield* after(feedStart)).isGap)
         assert.isFalse((yield* after(yield* store.end)).isGap)
       }))
+
+    it.effect("forgets the oldest events beyond the bytes that are kept, and no event of those", () =>
+      Effect.gen(function*() {
+        const store = yield* FeedStore
+        const { device } = yield* insertDevice
+        // Text that no storage makes smaller.
+        let random = 1
+        const value = () =>
+          Array.from({ length: 20_000 }, () => (random = random * 48_271 % 0x7fffffff).toString(36)).join("")
+        yield* store.append(
+          Array.from(
+            { length: 40 },
+            (_, i) => ({ _tag: "EventReported", device, at: epoch, eventId: "large", time: epoch + i, value: value() })
+          )
+        )
+        const prune = (maxBytes: number) => store.prune({ keepMillis: 1e12, maxBytes, isHistoryApart: true })
+        const read = readAll(device.projectId)
+        const [first] = yield* read
+        yield* prune(1e9)
+        assert.lengthOf(yield* read, 40)
+        // A part that is in use may have to end first.
+        while ((yield* read).length > 20) yield* prune(2_000_000)
+        assert.isTrue((yield* store.read({ projectId: device.projectId, after: first!.id, limit: 1 })).isGap)
+      }))
   })
 
 /** Begins a transaction that records `first`, and `last` when the returned effect has run; returns its fiber with it. */
