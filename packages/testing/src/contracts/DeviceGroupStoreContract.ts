@@ -60,6 +60,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const one = yield* insertGroup(id, { name: "Lamps", desc: "All" })
         const two = yield* insertGroup(id, { query, createdAt: epoch + 1, updatedAt: epoch + 1 })
         assert.deepStrictEqual(one, { ...newGroup(id, { name: "Lamps", desc: "All" }), groupId: one.groupId })
+        assert.deepStrictEqual(two.query, query)
         assert.deepStrictEqual(yield* store.get(id, two.groupId), Option.some(two))
         assert.isTrue(Option.isNone(yield* store.get(stranger, two.groupId)))
         yield* assertPages((page) => store.list(id, page), [two, one])

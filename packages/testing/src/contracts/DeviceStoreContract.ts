@@ -335,9 +335,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
 
         assert.isTrue(Option.isNone(yield* store.removeBatch(stranger, productKey, batchId)))
         const removed = Option.getOrThrow(yield* store.removeBatch(projectId, productKey, batchId))
-        assert.deepStrictEqual(
-          new Set(removed.map(({ deviceId }) => deviceId)),
-          new Set(drafts.map(({ deviceId }) => deviceId))
+        assert.sameDeepMembers(
+          removed.map(({ deviceId, deviceName }) => ({ deviceId, deviceName })),
+          drafts.map(({ deviceId, deviceName }) => ({ deviceId, deviceName }))
         )
         assert.deepInclude(removed[0]!, { projectId, productKey, validateType: product.validateType })
         assert.isTrue(Option.isNone(yield* store.getBatch(projectId, productKey, batchId)))
@@ -461,7 +461,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const devices = yield* insertDevices(product, Array.from({ length: 42 }, () => newDevice()))
         const [first, disabled, ...others] = devices.map(({ deviceId }) => deviceId)
         yield* store.update(projectId, disabled!, { enabled: false, updatedAt: epoch + 1 })
-        assert.deepStrictEqual(macOf(yield* store.claimByMac(productKey, "aa")), [first!, "aa"])
+        assert.deepStrictEqual(yield* store.claimByMac(productKey, "aa"), {
+          device: { ...devices[0]!, mac: "aa" },
+          product
+        })
         const asked = Array.from({ length: 41 }, (_, i) => `mac${i}`).flatMap((mac) => [mac, mac])
         const claimed = yield* Effect.forEach(
           asked,
@@ -479,6 +482,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           { _tag: "Online", deviceId: first!, connectionId: "c", nodeId: unique("node"), ip: "", at }
         ])
         assert.strictEqual(yield* store.claimByMac(productKey, "aa"), "active")
+        // A change leaves what is known of its presence as it is.
+        const active = Option.getOrThrow(yield* store.get(projectId, { deviceId: first! }))
+        const change = { nickname: "Desk", updatedAt: epoch + 3 }
+        assert.deepStrictEqual(
+          yield* store.update(projectId, first!, change),
+          Option.some({ ...active, device: { ...active.device, ...change } })
+        )
         assert.strictEqual(yield* store.claimByMac(ProductKey.make("missing"), "aa"), "none")
       }))
 

@@ -9,7 +9,9 @@ import {
   ExecutionStore,
   keptExecutions,
   type NewExecution,
+  pendingExecution,
   PresenceStore,
+  ProductKey,
   type ProjectId,
   ProjectStore,
   type Scene,
@@ -21,7 +23,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
 import { detached } from "./Detached.ts"
 import { epoch, insertDevice, insertProject, unique } from "./Samples.ts"
-import { all, claim, ended, firing, insert, newScene, timer } from "./SceneSamples.ts"
+import { all, claim, ended, firing, insert, newScene, timer, trigger } from "./SceneSamples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
   layer(detached(stores))(`ExecutionStore on ${name}`, (it) => {
@@ -95,7 +97,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           verdict: {
             fires: true,
             reason: "A trigger has fired",
-            triggers: [],
+            triggers: [{
+              trigger: trigger(ProductKey.make("p")),
+              verdict: "holds",
+              value: { celsius: 31 },
+              previous: null,
+              source: "report",
+              time: epoch,
+              reason: "temperature is above 30"
+            }],
             conditions: [{
               condition: { _tag: "Custom", uri: "condition/acme/on-duty", params: { team: "night" } },
               verdict: "holds",
@@ -268,14 +278,17 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* scenes.insert(scene, [...dated, timer(scene, null)])
         const seen: Array<SceneTimer> = []
         for (let after: string | undefined = ""; after !== undefined;) {
+          const looked = new Set<string>()
           after = yield* store.hasten({
             after,
             limit: 2,
             step: (timer) => {
+              looked.add(timer.cronId)
               if (timer.sceneId === scene.sceneId) seen.push(timer)
               return next.get(timer.cronId) ?? null
             }
           })
+          assert.isAtMost(looked.size, 2)
         }
         assert.sameDeepMembers(seen, [...dated])
         const taken: Array<string> = []
@@ -350,12 +363,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             yield* Effect.all(Array.from({ length: 2 }, () => store.tickLasting({ now, limit: 100, admit })), {
               concurrency: "unbounded"
             })
-            return (yield* claim([scene], now, now + 10_000_000)).map(({ executionId }) => executionId)
+            return yield* claim([scene], now, now + 10_000_000)
           })
         assert.deepStrictEqual(yield* stored(epoch + 600_000), [])
-        assert.deepStrictEqual(yield* stored(epoch + 600_001), [lasting[0]!.executionId])
+        const claimed = yield* stored(epoch + 600_001)
+        assert.deepStrictEqual(claimed, [{ ...pendingExecution(lasting[0]!), dueAt: epoch + 10_600_001, revision: 1 }])
         assert.strictEqual(yield* store.tickLasting({ now: epoch + 600_001, limit: 100, admit: () => true }), 0)
-        assert.deepStrictEqual(yield* stored(epoch + 660_000), [again.executionId])
+        const ids = (yield* stored(epoch + 660_000)).map(({ executionId }) => executionId)
+        assert.deepStrictEqual(ids, [again.executionId])
         const [execution] = (yield* store.executions(scene.sceneId, all)).items
         assert.deepInclude(execution, again)
         // The scene is gone when the time comes.

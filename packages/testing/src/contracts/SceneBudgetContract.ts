@@ -6,6 +6,7 @@ import {
   type DeviceCloud,
   ExecutionStore,
   growTree,
+  pendingExecution,
   type ProjectId,
   type SceneTree,
   type TreeGrowth,
@@ -43,6 +44,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           [first, second].map(({ executionId }) => [executionId, rootId]).toSorted()
         )
         assert.deepInclude(claimed.find(({ executionId }) => executionId === first.executionId), first)
+        const { items } = yield* store.executions(scene.sceneId, all)
+        assert.deepStrictEqual(items.map((execution) => execution.rootId), [rootId, rootId])
       }))
 
     it.effect("a tree ends with its time", () =>
@@ -131,7 +134,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* ExecutionStore
         const scene = yield* insert(yield* insertProject)
         const entry = (reason: string, at: number) =>
-          ended({ ...firing(scene, at), rootId: null, revision: 0, outcomes: [] } as never, {
+          ended(pendingExecution(firing(scene, at)), {
             executionId: `${scene.sceneId}.limited`,
             status: "limited",
             reason,

@@ -118,6 +118,49 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.all(subscriptionId - 1, 1), [])
       }))
 
+    it.effect("keeps all that has become of a subscription", () =>
+      Effect.gen(function*() {
+        const store = yield* SubscriptionStore
+        const { id } = yield* insertProject
+        const { subscriptionId } = yield* insertSubscription(id, { webhook: { url: "https://example.com/hook" } })
+        const begun = beginAt("7")
+        const progress: Progress = {
+          epoch: 4,
+          shards: begun.shards.map((shard, i) => ({
+            place: `${shard.place}-${i}`,
+            epoch: i,
+            worker: i % 2 === 0 ? "one" : null
+          })),
+          workers: [{ worker: "one", until: epoch + 30_000 }, { worker: "two", until: epoch + 40_000 }],
+          failure: {
+            since: epoch,
+            attempts: 3,
+            nextAt: epoch + 16_000,
+            pausedAt: epoch + 5,
+            reason: "Answered with 500"
+          }
+        }
+        const step = (next: Progress) =>
+          store.modify([{ projectId: id, subscriptionId, step: () => [undefined, next] }])
+        const kept = Effect.gen(function*() {
+          const read = [
+            ...Option.toArray(yield* store.get(id, subscriptionId)),
+            ...yield* store.all(subscriptionId - 1, 1),
+            ...yield* store.pushing(id)
+          ]
+          yield* store.modify([{
+            projectId: id,
+            subscriptionId,
+            step: (stored) => [void read.push(stored)]
+          }])
+          return read.map(({ progress }) => progress)
+        })
+        for (const next of [progress, { ...progress, workers: [], failure: null }]) {
+          yield* step(next)
+          assert.deepStrictEqual(yield* kept, [next, next, next, next])
+        }
+      }))
+
     it.effect("makes steps of a subscription one after the other, by one clock", () =>
       Effect.gen(function*() {
         const store = yield* SubscriptionStore
