@@ -74,8 +74,8 @@ export interface PromisedBehaviour {
 
 export interface StartOptions {
   /**
-   * When its time begins. Default: the first of January 2026, 0:00 UTC; with ports,
-   * now.
+   * When its time begins, from 1970 to 2254. Default: the first of January 2026, 0:00
+   * UTC; with ports, now.
    */
   readonly time?: Date
   /** Opens MQTT ports on loopback, with TLS and without. Default false. */
@@ -99,7 +99,7 @@ export interface StartedTestCloud extends PromisedCloud, AsyncDisposable {
   ) => Promise<PromisedDevice>
   /** Connects a gateway inside the process. */
   readonly connectGateway: (device: Device, behaviour?: PromisedBehaviour) => Promise<PromisedGateway>
-  /** Lets time pass, for example `"5 minutes"`. What is due in it has happened when the promise resolves. */
+  /** Lets time pass, for example `"5 minutes"`, not beyond 2254. What is due in it has happened when the promise resolves. */
   readonly advance: (time: Duration.Input) => Promise<void>
   /** The time of the cloud. */
   readonly now: () => Date
@@ -111,6 +111,9 @@ export interface StartedTestCloud extends PromisedCloud, AsyncDisposable {
   readonly close: () => Promise<void>
 }
 
+/** Storage in memory makes numbers of its events of the time, Unix milliseconds: beyond it they are not exact. */
+const endOfTime = Date.UTC(2255, 0)
+
 /** A step of time while ports are open, milliseconds. */
 const tick = 10
 
@@ -121,6 +124,9 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
   const hasPorts = http || mqtt
   const begin = time ?? (hasPorts ? new Date() : new Date(Date.UTC(2026, 0)))
   if (!Number.isFinite(begin.valueOf())) throw new TypeError(`time: expected a valid Date, not ${String(time)}`)
+  if (begin.getTime() < 0 || begin.getTime() >= endOfTime) {
+    throw new TypeError(`time: expected a Date from 1970 to 2254, not ${begin.toISOString()}`)
+  }
   const clock = Layer.effectDiscard(TestClock.setTime(begin.getTime())).pipe(Layer.provideMerge(TestClock.layer()))
   const cloud = DeviceCloud.layer.pipe(
     Layer.provideMerge(Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer))),
@@ -137,12 +143,17 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
   // A device knows by itself that its connection has ended.
   const runner = runnerOf(core, undefined)
 
+  const now = () => new Date(Effect.runSyncWith(core)(Clock.currentTimeMillis))
+
   // Movements of time take turns: sockets have time of their own, so it flows, and tests let it pass.
   let moved: Promise<void> = Promise.resolve()
   const advance = (time: Duration.Input) => {
     const movement = moved.then(() => {
       if (Number.isNaN(time) || Duration.isNegative(Duration.fromInputUnsafe(time))) {
         throw new TypeError(`time: expected a duration that is not negative, not ${String(time)}`)
+      }
+      if (now().getTime() + Duration.toMillis(time) >= endOfTime) {
+        throw new TypeError(`time: expected a duration that ends before 2255, not ${String(time)}`)
       }
       return callRunner.promise(TestClock.adjust(time))
     })
@@ -204,7 +215,7 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
         ),
       connectGateway,
       advance,
-      now: () => new Date(Effect.runSyncWith(core)(Clock.currentTimeMillis)),
+      now,
       mqtt: endpoints,
       http: address,
       close,

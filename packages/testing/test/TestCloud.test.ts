@@ -147,9 +147,9 @@ describe("a test cloud with promises", () => {
     }
   })
 
-  test("a movement of time that has no end ends with the cloud", async () => {
+  test("a movement of time that takes long ends with the cloud", async () => {
     const cloud = await TestCloud.start()
-    const movement = cloud.advance("Infinity").catch((error: unknown) => error)
+    const movement = cloud.advance("5000 weeks").catch((error: unknown) => error)
     await cloud.close()
     assert.deepInclude(await movement, { message: "The cloud is closed" })
     const late = await cloud.advance("1 second").catch((error: unknown) => error)
@@ -165,12 +165,26 @@ describe("a test cloud with promises", () => {
       const refused = await cloud.advance(back).catch(String)
       assert.strictEqual(refused, `TypeError: time: expected a duration that is not negative, not ${back}`)
     }
+    for (const long of ["Infinity", Infinity, 1e15] as const) {
+      const refused = await cloud.advance(long).catch(String)
+      assert.strictEqual(refused, `TypeError: time: expected a duration that ends before 2255, not ${long}`)
+    }
     await cloud.advance("1 second")
     assert.strictEqual(cloud.now().getTime() - before, 1000)
     await cloud.close()
     for (const time of [new Date("no"), "2026-01-01"]) {
       const refused = await TestCloud.start({ time: time as Date }).catch(String)
       assert.strictEqual(refused, `TypeError: time: expected a valid Date, not ${String(time)}`)
+    }
+    for (const time of ["1969-12-31T23:59:59.999Z", "2255-01-01T00:00:00.000Z"]) {
+      const refused = await TestCloud.start({ time: new Date(time) }).catch(String)
+      assert.strictEqual(refused, `TypeError: time: expected a Date from 1970 to 2254, not ${time}`)
+    }
+    for (const time of ["1970-01-01T00:00:00.000Z", "2254-12-31T00:00:00.000Z"]) {
+      await using cloud = await TestCloud.start({ time: new Date(time) })
+      const lamp = await cloud.connect(await cloud.createDevice())
+      assert.strictEqual((await lamp.postProperties({ power: 1 })).code, 200)
+      await cloud.advance("1 minute")
     }
   })
 
