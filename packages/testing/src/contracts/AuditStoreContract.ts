@@ -105,6 +105,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const failed = yield* Effect.exit(store.commit(Effect.fail("no"), () => [entry]))
         assert.deepStrictEqual(failed, Exit.fail("no"))
         assert.deepStrictEqual(yield* read(project.id), [entry])
+        // The result is that of the write itself, not a copy.
+        const result = { stored: new Map([["device", new Uint8Array(2)]]), none: undefined }
+        for (const entries of [[], undefined]) {
+          assert.strictEqual(yield* store.commit(Effect.succeed(result), () => entries), result)
+        }
       }))
 
     it.effect("loses no entry of many writes at the same time", () =>

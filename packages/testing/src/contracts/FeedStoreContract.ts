@@ -194,7 +194,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           () => [online(device, 2)]
         ))
         assert.strictEqual(failed, "refused")
-        assert.strictEqual(yield* store.commit(Effect.succeed("done"), () => [online(device, 3)]), "done")
+        // The result is that of the write itself, not a copy.
+        const result = { removed: new Map([["device", new Uint8Array(2)]]), none: undefined }
+        const told: Array<unknown> = []
+        const committed = yield* store.commit(Effect.succeed(result), (result) => {
+          told.push(result)
+          return [online(device, 3)]
+        })
+        assert.strictEqual(committed, result)
+        assert.strictEqual(told.at(-1), result)
         yield* store.commit(Effect.void, () => [])
         const versions = (yield* readAll(device.projectId)).map(versionOf)
         assert.notInclude(versions, 2)

@@ -239,6 +239,28 @@ export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.
         }
       }))
 
+    it.effect("returns what the update of each device has returned, in the order of the batch", () =>
+      Effect.gen(function*() {
+        const missing = { ...stranger, deviceId: DeviceId.make("missing") }
+        const devices = [(yield* insertDevice).device, missing, (yield* insertDevice).device]
+        const results = new Map(
+          devices.map(({ deviceId }) => [deviceId, { replies: new Map([[deviceId, undefined]]) }])
+        )
+        for (const order of [devices, devices.toReversed()]) {
+          const committed = yield* (yield* UplinkStore).commit({
+            devices: order.map(({ deviceId }) => ({
+              deviceId,
+              update: (shadow) => [results.get(deviceId), nextVersion(shadow), { happened: [], reactions: [] }]
+            })),
+            commands: []
+          })
+          assert.deepStrictEqual(committed.map(Option.isSome), [true, false, true])
+          for (const [i, result] of committed.entries()) {
+            if (Option.isSome(result)) assert.strictEqual(result.value, results.get(order[i]!.deviceId))
+          }
+        }
+      }))
+
     it.effect("forgets the history of a device with it", () =>
       Effect.gen(function*() {
         const store = yield* HistoryStore

@@ -458,7 +458,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(rest, { nodeId: one, ...report, isSteady: false, isSilent: false })
         assert.strictEqual(second!.nodeId, two)
         assert.deepStrictEqual([second!.connections, second!.isDraining], [null, false])
-        assert.isTrue(heartbeatAt >= second!.heartbeatAt)
+        assert.isAtLeast(heartbeatAt, second!.heartbeatAt)
         yield* store.forgetNode({ _tag: "NodeStops", nodeId: one })
         assert.deepStrictEqual(
           (yield* shown).map(({ nodeId }) =>
@@ -471,11 +471,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("sets no device offline to which the lapse applies no longer", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore
-        const { device: { deviceId } } = yield* insertDevice
+        const { device, product } = yield* insertDevice
+        const { deviceId, deviceName, productKey, projectId } = device
         const [old, other] = [unique("node"), unique("node")]
         yield* store.record([online(deviceId, "c", epoch, old)])
         const lapse = { _tag: "NodeStops", nodeId: old } as const
-        assert.lengthOf(yield* store.lapsed(lapse, 10), 1)
+        const lapsed = yield* store.lapsed(lapse, 10)
+        assert.lengthOf(lapsed, 1)
+        const { validateType } = product
+        assert.deepInclude(lapsed[0], { deviceId, deviceName, productKey, projectId, validateType })
         yield* store.record([online(deviceId, "c2", epoch + 1, other)])
         assert.deepStrictEqual(yield* store.markOffline({ deviceIds: [deviceId], lapse, at: epoch + 2 }), [])
         assert.strictEqual((yield* store.connectionsOf([deviceId])).get(deviceId)?.connectionId, "c2")

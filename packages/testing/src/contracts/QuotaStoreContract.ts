@@ -94,6 +94,17 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Exit.isSuccess(yield* Effect.exit(write)))
       }))
 
+    it.effect("returns the result and the failure of a write as they are", () =>
+      Effect.gen(function*() {
+        const store = yield* QuotaStore
+        const { id } = yield* insertProject
+        const options = { projectId: id, quota: "devices", amount: 1, limit: 10 } as const
+        const result = { stored: new Map([["device", new Uint8Array(2)]]), none: undefined }
+        assert.strictEqual(yield* store.within(options, Effect.succeed(result)), result)
+        const failure = { taken: new Set(["name"]) }
+        assert.strictEqual(yield* Effect.flip(store.within(options, Effect.fail(failure))), failure)
+      }))
+
     it.effect("returns what a write makes of a refused statement", () =>
       Effect.gen(function*() {
         const store = yield* QuotaStore

@@ -39,6 +39,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { projectId, sceneId } = scene
         assert.deepStrictEqual(Option.getOrThrow(yield* store.get(projectId, sceneId)), scene)
         assert.deepStrictEqual(yield* store.find([SceneId.make("none"), sceneId]), [scene])
+        assert.deepStrictEqual(yield* store.list(projectId, {}, all), { items: [scene], total: 1 })
+        assert.deepStrictEqual(yield* store.watching([product.productKey]), [scene])
         const changed: Scene = { ...scene, name: unique("New"), status: "disable", triggers: [], revision: 2 }
         assert.strictEqual(yield* store.update({ ...changed, revision: 3 }, []), "changed")
         assert.strictEqual(yield* store.update(changed, []), "updated")
