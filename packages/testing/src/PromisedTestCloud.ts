@@ -123,7 +123,9 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
   const starter = runnerOf(Context.empty(), undefined)
   const hasPorts = http || mqtt
   const begin = time ?? (hasPorts ? new Date() : new Date(Date.UTC(2026, 0)))
-  if (!Number.isFinite(begin.valueOf())) throw new TypeError(`time: expected a valid Date, not ${String(time)}`)
+  if (typeof begin !== "object" || !Number.isFinite(begin.valueOf())) {
+    throw new TypeError(`time: expected a valid Date, not ${String(time)}`)
+  }
   if (begin.getTime() < 0 || begin.getTime() >= endOfTime) {
     throw new TypeError(`time: expected a Date from 1970 to 2254, not ${begin.toISOString()}`)
   }

@@ -172,8 +172,8 @@ describe("a test cloud with promises", () => {
     await cloud.advance("1 second")
     assert.strictEqual(cloud.now().getTime() - before, 1000)
     await cloud.close()
-    for (const time of [new Date("no"), "2026-01-01"]) {
-      const refused = await TestCloud.start({ time: time as Date }).catch(String)
+    for (const time of [new Date("no"), "2026-01-01", 5]) {
+      const refused = await TestCloud.start({ time: time as unknown as Date }).catch(String)
       assert.strictEqual(refused, `TypeError: time: expected a valid Date, not ${String(time)}`)
     }
     for (const time of ["1969-12-31T23:59:59.999Z", "2255-01-01T00:00:00.000Z"]) {
