@@ -2,7 +2,7 @@
  * What becomes of what is sent: when it fails, when its dialog is closed meanwhile, when it is sent again.
  */
 import { assert } from "@effect/vitest"
-import type { Page } from "playwright-core"
+import type { Page, Route } from "playwright-core"
 import { signIn } from "./ConsolePage.ts"
 import { follow, inBrowser, twoFrames, visit } from "./Windows.ts"
 
@@ -91,6 +91,47 @@ inBrowser((inWindow) => {
         await page.waitForURL(/\/model$/)
         await visit(page, site, "/console/products")
         assert.strictEqual(await page.getByRole("link", { name }).count(), 1, name)
+      }
+    }
+  )
+
+  inWindow(
+    "what is sent again while the first time still runs, or is refused then, is carried out once",
+    async ({ call, page, site }) => {
+      await signIn(page, site)
+      const dialog = page.getByRole("dialog")
+      const create = dialog.getByRole("button", { name: "Create" })
+      const address = /\/v1\/products$/
+      const answers = (refusal: { readonly status: number; readonly code: number }) => [
+        async (route: Route) => {
+          await route.fetch()
+          await route.fulfill({ status: 503, json: { code: 50300, message: "It took too long" } })
+        },
+        (route: Route) => route.fulfill({ status: refusal.status, json: { code: refusal.code, message: "Not now" } })
+      ]
+      for (const [name, refusal] of [["Runs", [409, 40900]], ["Too many", [429, 42900]]] as const) {
+        await visit(page, site, "/console/products")
+        await page.getByRole("button", { name: "New product" }).click()
+        await dialog.getByLabel("Name (required)").fill(name)
+        const [status, code] = refusal
+        const left = answers({ status, code })
+        await page.route(address, async (route) => {
+          const answer = route.request().method() === "POST" ? left.shift() : undefined
+          return answer === undefined ? route.fallback() : answer(route)
+        })
+        for (const said of ["It took too long", "Not now"]) {
+          await create.click()
+          await dialog.getByText(said).waitFor()
+        }
+        await create.click()
+        await page.waitForURL(/\/model$/)
+        await page.unroute(address)
+        const { results } = await call("GET", "/products?page_size=100")
+        assert.strictEqual(
+          results.filter((product: { readonly name: string }) => product.name === name).length,
+          1,
+          name
+        )
       }
     }
   )
@@ -441,6 +482,13 @@ inBrowser((inWindow) => {
     }, { times: 1 })
     await dialog.getByRole("button", { name: "Delete" }).click()
     await dialog.getByText("The server cannot be reached").waitFor()
+    // What is refused meanwhile says nothing of the first time.
+    await page.route(/\/v1\/subscriptions\/\d+$/, (route) =>
+      route.request().method() === "DELETE"
+        ? route.fulfill({ status: 429, json: { code: 42900, message: "Not now" } })
+        : route.fallback(), { times: 1 })
+    await dialog.getByRole("button", { name: "Delete" }).click()
+    await dialog.getByText("Not now").waitFor()
     await dialog.getByRole("button", { name: "Delete" }).click()
     await page.getByRole("status").getByText("Deleted").waitFor()
     await page.waitForURL(/\/subscriptions$/)

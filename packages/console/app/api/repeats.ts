@@ -20,10 +20,12 @@ const open = new Map<string, Open>()
 export const once = async <A>(what: string, send: (key: string) => Promise<A>): Promise<A> => {
   const before = open.get(what)
   const key = before !== undefined && before.at > Date.now() - remembered ? before.key : newKey()
-  open.delete(what)
   try {
-    return await send(key)
+    const response = await send(key)
+    open.delete(what)
+    return response
   } catch (error) {
+    // What is refused now, for example because the first time still runs, says nothing of the first time.
     if (error instanceof ApiError && isOpen(error)) open.set(what, { key, at: Date.now() })
     throw error
   }
@@ -34,14 +36,24 @@ const goneMaybe = new Set<string>()
 
 /** Deletes what an address names. That it is missing when it is asked for again is what was asked for. */
 export const onceGone = async <A>(what: string, send: () => Promise<A>): Promise<A | undefined> => {
-  const isAgain = goneMaybe.delete(what)
+  const isAgain = goneMaybe.has(what)
   try {
-    return await send()
+    const response = await send()
+    goneMaybe.delete(what)
+    return response
   } catch (error) {
-    if (isAgain && error instanceof ApiError && error.isMissing) return undefined
     if (error instanceof ApiError && isOpen(error)) goneMaybe.add(what)
-    throw error
+    if (!(error instanceof ApiError && error.isMissing)) throw error
+    goneMaybe.delete(what)
+    if (!isAgain) throw error
+    return undefined
   }
+}
+
+/** What one access key has sent is not that of another. */
+export const forgetRepeats = (): void => {
+  open.clear()
+  goneMaybe.clear()
 }
 
 /** Nobody has answered, or the storage has not. */

@@ -4,6 +4,7 @@
 import { computed, signal } from "@preact/signals"
 import { ApiError } from "./ApiError.ts"
 import { dataOf, request } from "./client.ts"
+import { forgetRepeats } from "./repeats.ts"
 
 const address = "/openapi/v1/browser-sessions"
 const current = `${address}/current`
@@ -66,7 +67,7 @@ const tellWindows = () => windows.postMessage("changed")
 export const followWindows = (onSignedIn: () => void): () => void => {
   const follow = async () => {
     try {
-      session.value = await readSession()
+      takeOver(await readSession())
       hasEnded.value = false
       onSignedIn()
     } catch (error) {
@@ -77,6 +78,11 @@ export const followWindows = (onSignedIn: () => void): () => void => {
   return () => windows.removeEventListener("message", follow)
 }
 
+const takeOver = (next: Session) => {
+  if (next.key_id !== session.value?.key_id) forgetRepeats()
+  session.value = next
+}
+
 const sessionOf = async (response: Response) => await dataOf(response) as Session
 
 const readSession = async () => sessionOf(await request(current))
@@ -84,7 +90,7 @@ const readSession = async () => sessionOf(await request(current))
 /** Asks the server who is signed in. */
 export const loadSession = async (): Promise<void> => {
   try {
-    session.value = await readSession()
+    takeOver(await readSession())
   } catch (error) {
     if (error instanceof ApiError && error.isPassing) throw error
     session.value = null
@@ -98,7 +104,7 @@ export const signIn = async (accessKey: string): Promise<void> => {
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ access_key: accessKey })
   })
-  session.value = await sessionOf(response)
+  takeOver(await sessionOf(response))
   hasEnded.value = false
   tellWindows()
 }
