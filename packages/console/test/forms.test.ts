@@ -430,6 +430,123 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow(
+    "a model that somebody else stores meanwhile is compared before it is replaced",
+    async ({ call, page, product, site }) => {
+      const path = `/products/${product.split("/").at(-1)}/thing-model`
+      const { thing_model } = await call("GET", `${path}?model_type=metadata`)
+      const withName = (name: string) => {
+        const [first, ...others] = thing_model.properties
+        return JSON.stringify({ ...thing_model, properties: [{ ...first, name }, ...others] })
+      }
+      const store = (model_data: string) => call("POST", path, { model_type: "metadata", model_data })
+      await signIn(page, site)
+      await visit(page, site, `${product}/model`)
+      const source = page.getByRole("textbox")
+      const save = page.getByRole("button", { name: "Save the model" })
+      await source.fill(withName("Mine"))
+      await store(withName("Theirs"))
+      await save.click()
+      await page.getByRole("alert").getByText("Somebody has saved another version meanwhile").waitFor()
+      assert.strictEqual(await source.inputValue(), withName("Mine"))
+      const stored = async () => (await call("GET", `${path}?model_type=metadata`)).thing_model.properties[0].name
+      assert.strictEqual(await stored(), "Theirs")
+      await save.click()
+      await page.getByText(/^Saved as version/).waitFor()
+      assert.strictEqual(await stored(), "Mine")
+      assert.strictEqual(await page.getByRole("alert").count(), 0)
+      // Who takes what somebody else has stored begins anew.
+      await source.fill(withName("Mine again"))
+      await store(withName("Theirs"))
+      await save.click()
+      await page.getByRole("alert").waitFor()
+      await page.getByRole("button", { name: "Discard" }).click()
+      await source.fill(withName("Temperature"))
+      assert.strictEqual(await page.getByRole("alert").count(), 0)
+      await store(JSON.stringify(thing_model))
+    }
+  )
+
+  inWindow(
+    "a scene that somebody else stores meanwhile is shown before it is replaced",
+    async ({ call, page, site }) => {
+      const scene = {
+        name: "Meanwhile",
+        desc: "",
+        status: "enable",
+        triggers: [{ URI: "trigger/cron", params: { cron: "0 0 7 * * *" } }],
+        actions: [{ URI: "action/delay", params: { seconds: 1 } }, {
+          URI: "action/webhook",
+          params: { URL: "https://a.invalid/", method: "POST" }
+        }]
+      }
+      const { id } = await call("POST", "/rule-engine/scenes", scene)
+      const stored = () => call("GET", `/rule-engine/scenes/${id}`)
+      await signIn(page, site)
+      await visit(page, site, `/console/scenes/${id}`)
+      const description = page.getByLabel("Description")
+      const save = page.getByRole("button", { name: "Save", exact: true })
+      await description.fill("mine")
+      await call("PUT", `/rule-engine/scenes/${id}`, { ...scene, desc: "theirs" })
+      await save.click()
+      await page.getByRole("alert").getByText("theirs").waitFor()
+      assert.strictEqual((await stored())["desc"], "theirs")
+      await save.click()
+      await page.getByText("The scene is saved").waitFor()
+      assert.strictEqual((await stored())["desc"], "mine")
+      assert.strictEqual(await page.getByRole("alert").count(), 0)
+      // Who changes nothing of it leaves it disabled.
+      await description.fill("mine again")
+      await call("PUT", `/rule-engine/scenes/${id}/status`, { status: "disable" })
+      await Promise.all([
+        page.waitForResponse((response) => response.request().method() === "PUT"),
+        save.click()
+      ])
+      const { desc, status } = await stored()
+      assert.deepStrictEqual([desc, status], ["mine again", "disable"])
+      await call("DELETE", `/rule-engine/scenes/${id}`)
+    }
+  )
+
+  inWindow("tags and a product that somebody else changes meanwhile stay as they want it", async (window) => {
+    const { call, device, page, product, site } = window
+    const things = device.replace("/console/devices", "/things")
+    const tags = (tags: object) => call("PUT", `${things}/tags`, { tags })
+    await tags({ room: "hall", floor: "1", old: "yes" })
+    await signIn(page, site)
+    const dialog = page.getByRole("dialog")
+    const save = async () => {
+      await dialog.getByRole("button", { name: "Save" }).click()
+      await dialog.waitFor({ state: "detached" })
+    }
+    await visit(page, site, device)
+    await page.getByRole("button", { name: "Edit tags" }).click()
+    await dialog.getByLabel("Value 1").fill("kitchen")
+    await dialog.getByLabel("Name 4").fill("new")
+    await dialog.getByLabel("Value 4").fill("yes")
+    await dialog.getByRole("button", { name: "Remove tag 3" }).click()
+    await tags({ room: "hall", floor: "2", old: "yes", theirs: "kept" })
+    await save()
+    assert.deepStrictEqual((await call("GET", `${things}/detail`))["device_info"].tags, {
+      room: "kitchen",
+      floor: "2",
+      theirs: "kept",
+      new: "yes"
+    })
+    await tags({})
+
+    const path = `/products/${product.split("/").at(-1)}`
+    await visit(page, site, product)
+    await page.getByRole("button", { name: "Edit", exact: true }).first().click()
+    await dialog.getByLabel("Description").fill("mine")
+    const others = { photo_url: "", dynamic_register: false }
+    await call("PUT", path, { ...others, name: "Theirs", description: "" })
+    await save()
+    const { product_info: { description, name } } = await call("GET", path)
+    assert.deepStrictEqual([name, description], ["Theirs", "mine"])
+    await call("PUT", path, { ...others, name: "Thermostat", description: "" })
+  })
+
   inWindow("a subscription that begins at a time is not created without one", async ({ page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/subscriptions")

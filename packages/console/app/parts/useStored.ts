@@ -34,6 +34,10 @@ export const useStored = <A>(
     setBase(stored)
     take(stored)
   }, [idOf(stored)])
+  // Who takes what is newer begins with it.
+  useEffect(() => {
+    if (newer !== undefined && !isChanged(base)) setNewer(undefined)
+  })
   const save = async (read: () => Promise<A>, put: () => Promise<A>) => {
     const latest = await read()
     if (idOf(latest) !== idOf(base)) return void meet(latest)

@@ -127,6 +127,7 @@ const EditProduct = (
   }
 ) => {
   const { common, products } = useTexts()
+  const [before] = useState(product)
   const [name, setName] = useState(product.name)
   const [description, setDescription] = useState(product.description)
   const [photo, setPhoto] = useState(product.photo_url)
@@ -137,9 +138,17 @@ const EditProduct = (
         submit={common.save}
         onCancel={onClose}
         onSubmit={async () => {
+          const params = { product_key: product.product_key }
+          // Somebody else may have changed the rest meanwhile.
+          const { product_info: stored } = await api.products.getProduct({ params })
           await api.products.updateProduct({
-            params: { product_key: product.product_key },
-            payload: { name, description, photo_url: photo, dynamic_register: register }
+            params,
+            payload: {
+              name: name === before.name ? stored.name : name,
+              description: description === before.description ? stored.description : description,
+              photo_url: photo === before.photo_url ? stored.photo_url : photo,
+              dynamic_register: register === before.dynamic_register ? stored.dynamic_register : register
+            }
           })
           tell(common.saved)
           onClose()

@@ -36,10 +36,12 @@ const NewScene = () => {
       <SceneForm
         draft={emptyDraft}
         warnings={[]}
+        read={async () => emptyDraft}
         onSave={async (draft) => {
           const { id } = await api.scenes.createScene({ payload: bodyOf(draft) })
           tell(scenes.saved)
           goTo(`/console/scenes/${id}`)
+          return draft
         }}
       />
     </Page>
@@ -74,11 +76,13 @@ const StoredScenePage = ({ id, tab: given }: { readonly id: string; readonly tab
               <SceneForm
                 draft={draftOf(scene)}
                 warnings={warnings}
+                read={async () => draftOf(await api.scenes.getScene({ params: { id } }))}
                 onSave={async (draft) => {
                   const changed = await api.scenes.updateScene({ params: { id }, payload: bodyOf(draft) })
                   setWarnings(changed.warnings)
                   tell(scenes.saved)
                   query.reload()
+                  return draftOf(changed)
                 }}
               />
             )}

@@ -5,6 +5,8 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { canOperate } from "../../api/session.ts"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
+import { Json } from "../../parts/Small.tsx"
+import { useStored } from "../../parts/useStored.ts"
 import { useUnsavedWarning } from "../../parts/useUnsavedWarning.ts"
 import { useTexts } from "../../text/text.ts"
 import { type Draft, type PartRole, roles } from "./draft.ts"
@@ -12,10 +14,13 @@ import { PartList } from "./PartList.tsx"
 import "./scenes.css"
 
 export const SceneForm = (
-  { draft: first, onSave, warnings }: {
+  { draft: first, onSave, read, warnings }: {
     readonly draft: Draft
     readonly warnings: ReadonlyArray<string>
-    readonly onSave: (draft: Draft) => Promise<unknown>
+    /** Reads what is stored by now. */
+    readonly read: () => Promise<Draft>
+    /** Stores a draft, and returns what is stored then. */
+    readonly onSave: (draft: Draft) => Promise<Draft>
   }
 ) => {
   const { common, scenes } = useTexts()
@@ -30,10 +35,23 @@ export const SceneForm = (
   // The button of the page enables and disables the scene, too.
   useEffect(() => setDraft((draft) => ({ ...draft, status: first.status })), [first.status])
   useUnsavedWarning(isChanged)
+  const { newer, save: store } = useStored(first, {
+    idOf: (draft) => JSON.stringify(partsOf(draft)),
+    isChanged: () => isChanged,
+    take: (stored) => setDraft(stored)
+  })
   const save = async () => {
-    await onSave(draft)
+    let { status } = draft
+    const saved = await store(
+      async () => {
+        const stored = await read()
+        if (status === first.status) status = stored.status
+        return stored
+      },
+      () => onSave({ ...draft, status })
+    )
     // What was typed meanwhile is not saved.
-    if (latest.current === draft) setChanged(false)
+    if (saved !== undefined && latest.current === draft) setChanged(false)
   }
   const fields = (
     <div class="stack">
@@ -63,9 +81,24 @@ export const SceneForm = (
           <PartList key={role} role={role} parts={draft[role]} onChange={(parts) => change({ [role]: parts })} />
         ))}
       </div>
+      {newer !== undefined && (
+        <div class="notice warn" role="alert">
+          <p>{common.changedMeanwhile}</p>
+          <Json value={partsOf(newer.stored)} />
+        </div>
+      )}
     </div>
   )
   // Viewers see the same, and change nothing.
   if (!canOperate.value) return <fieldset disabled>{fields}</fieldset>
   return <Form submit={common.save} onSubmit={save}>{fields}</Form>
 }
+
+/** What one writes; the status follows what is stored until one changes it here. */
+const partsOf = ({ actions, conditions, desc, name, triggers }: Draft): Omit<Draft, "status"> => ({
+  name,
+  desc,
+  triggers,
+  conditions,
+  actions
+})

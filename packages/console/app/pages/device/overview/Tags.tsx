@@ -44,10 +44,20 @@ export const Tags = ({ device, reload }: TabProps) => {
   )
 }
 
+type TagSet = Readonly<Record<string, string>>
+
+/** The tags that are stored, with what somebody has changed from `before` to `after`: others may have changed more. */
+const changed = (stored: TagSet, before: TagSet, after: TagSet): TagSet =>
+  Object.fromEntries([
+    ...Object.entries(stored).filter(([key]) => !Object.hasOwn(before, key) || Object.hasOwn(after, key)),
+    ...Object.entries(after).filter(([key, value]) => !Object.hasOwn(before, key) || before[key] !== value)
+  ])
+
 const EditTags = (
   { device, onClose, reload }: Pick<TabProps, "device" | "reload"> & { readonly onClose: () => void }
 ) => {
   const { common, device: { tags: texts } } = useTexts()
+  const [before] = useState(device.tags)
   const [rows, setRows] = useState<ReadonlyArray<readonly [key: string, value: string]>>([
     ...Object.entries(device.tags),
     ["", ""]
@@ -67,8 +77,10 @@ const EditTags = (
         disabled={issues.some((issue) => issue !== undefined)}
         onCancel={onClose}
         onSubmit={async () => {
-          const tags = Object.fromEntries(rows.filter(([key]) => key !== ""))
-          await api.devices.setDeviceTags({ params: { device_id: device.device_id }, payload: { tags } })
+          const params = { device_id: device.device_id }
+          const { device_info: stored } = await api.devices.getDevice({ params })
+          const tags = changed(stored.tags, before, Object.fromEntries(rows.filter(([key]) => key !== "")))
+          await api.devices.setDeviceTags({ params, payload: { tags } })
           tell(common.saved)
           reload()
           onClose()

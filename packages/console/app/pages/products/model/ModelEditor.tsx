@@ -1,7 +1,7 @@
 /**
  * The thing model of a product: as a form, and as its source beside it.
  */
-import { useEffect, useMemo, useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
 import { canOperate } from "../../../api/session.ts"
 import { useQuery } from "../../../api/useQuery.ts"
@@ -10,6 +10,7 @@ import { AreaField } from "../../../parts/Form.tsx"
 import { Card } from "../../../parts/Page.tsx"
 import { Shown } from "../../../parts/Shown.tsx"
 import { tell, tellFailure } from "../../../parts/toasts.tsx"
+import { useStored } from "../../../parts/useStored.ts"
 import { useUnsavedWarning } from "../../../parts/useUnsavedWarning.ts"
 import { useTexts } from "../../../text/text.ts"
 import type * as Check from "./check.ts"
@@ -17,14 +18,16 @@ import { Breaks, Comparison } from "./Comparison.tsx"
 import { Elements } from "./Elements.tsx"
 import { ImportExport } from "./ImportExport.tsx"
 
+/** A version of the model, in the form `metadata`. */
+interface StoredModel {
+  readonly source: string
+  readonly version: number
+}
+
 export const ModelEditor = ({ productKey }: { readonly productKey: string }) => {
   const query = useQuery(async (signal) => {
-    const [check, { thing_model, version }] = await Promise.all([
-      import("./check.ts"),
-      api.thingModels.getThingModel({ params: { product_key: productKey }, query: { model_type: "metadata" }, signal })
-    ])
-    const checked = check.check("metadata", JSON.stringify(thing_model))
-    return { check, version, stored: checked.isValid ? checked.metadata : check.pretty(thing_model) }
+    const check = await import("./check.ts")
+    return { check, stored: await readModel(check, productKey, signal) }
   }, [productKey])
   return (
     <Shown query={query}>
@@ -33,43 +36,50 @@ export const ModelEditor = ({ productKey }: { readonly productKey: string }) => 
   )
 }
 
+const readModel = async (check: typeof Check, product_key: string, signal?: AbortSignal): Promise<StoredModel> => {
+  const { thing_model, version } = await api.thingModels.getThingModel({
+    params: { product_key },
+    query: { model_type: "metadata" },
+    ...signal === undefined ? {} : { signal }
+  })
+  const checked = check.check("metadata", JSON.stringify(thing_model))
+  return { version, source: checked.isValid ? checked.metadata : check.pretty(thing_model) }
+}
+
 const Editor = (
-  { check, productKey, reload, stored, version }: {
+  { check, productKey, reload, stored }: {
     readonly check: typeof Check
     readonly productKey: string
-    readonly stored: string
-    readonly version: number
+    readonly stored: StoredModel
     readonly reload: () => void
   }
 ) => {
   const { products: { model: words } } = useTexts()
-  const [source, setSource] = useState(stored)
-  const [base, setBase] = useState({ stored, version })
+  const [source, setSource] = useState(stored.source)
   const [isSaving, setSaving] = useState(false)
   const checked = useMemo(() => check.check("metadata", source), [source])
-  const isChanged = checked.isValid ? checked.metadata !== base.stored : source !== base.stored
-  const isOutdated = version !== base.version
-
-  // What somebody else saves is taken over while nothing is edited here.
-  useEffect(() => {
-    if (!isChanged) {
-      setSource(stored)
-      setBase({ stored, version })
-    }
-  }, [stored, version])
+  const written = checked.isValid ? checked.metadata : source
+  const { base, newer, save: store } = useStored(stored, {
+    idOf: ({ version }) => version,
+    isChanged: (base) => written !== base.source,
+    take: ({ source }) => setSource(source)
+  })
+  const isChanged = written !== base.source
   useUnsavedWarning(isChanged)
 
   const save = async () => {
-    const { version } = await api.thingModels.importThingModel({
-      params: { product_key: productKey },
-      payload: { model_type: "metadata", model_data: source }
+    const saved = await store(() => readModel(check, productKey), async () => {
+      const { version } = await api.thingModels.importThingModel({
+        params: { product_key: productKey },
+        payload: { model_type: "metadata", model_data: source }
+      })
+      return { source: written, version }
     })
-    setBase({ stored: checked.isValid ? checked.metadata : source, version })
-    tell(words.savedAs(version))
+    if (saved !== undefined) tell(words.savedAs(saved.version))
     reload()
   }
   const askSave = () => {
-    const breaks = checked.isValid ? check.compare(base.stored, checked.metadata).breaks : []
+    const breaks = checked.isValid ? check.compare(base.source, checked.metadata).breaks : []
     if (breaks.length === 0) {
       if (isSaving) return
       setSaving(true)
@@ -84,14 +94,14 @@ const Editor = (
         check={check}
         productKey={productKey}
         metadata={checked.isValid ? checked.metadata : undefined}
-        version={version}
+        version={base.version}
         onImport={(metadata, warnings) => {
           setSource(metadata)
           tell([words.imported, ...warnings].join(" "))
         }}
       />
       {!canOperate.value && <p class="notice">{words.viewer}</p>}
-      {isOutdated && isChanged && <p class="notice warn" role="alert">{words.savedMeanwhile}</p>}
+      {newer !== undefined && <p class="notice warn" role="alert">{words.savedMeanwhile}</p>}
       <div class="halves">
         <Card title={words.form}>
           <Elements source={source} onChange={setSource} />
@@ -116,7 +126,7 @@ const Editor = (
       </div>
       {isChanged && checked.isValid && (
         <Card title={words.comparison}>
-          <Comparison difference={check.compare(base.stored, checked.metadata)} />
+          <Comparison difference={check.compare(base.source, checked.metadata)} />
         </Card>
       )}
       {canOperate.value && (
@@ -126,10 +136,7 @@ const Editor = (
             type="button"
             class="button"
             disabled={!isChanged}
-            onClick={() => {
-              setSource(stored)
-              setBase({ stored, version })
-            }}
+            onClick={() => setSource(base.source)}
           >
             {words.discard}
           </button>
