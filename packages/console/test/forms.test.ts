@@ -562,6 +562,32 @@ inBrowser((inWindow) => {
   })
 
   inWindow(
+    "a condition of a group is not lost: two lines of tags with one key are not saved",
+    async ({ call, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/devices?view=groups")
+      await page.getByRole("button", { name: "New group" }).click()
+      const dialog = page.getByRole("dialog")
+      const name = `Rooms ${Date.now()}`
+      await dialog.getByLabel("Name (required)").fill(name)
+      await dialog.getByRole("combobox").first().selectOption("dynamic")
+      const create = dialog.getByRole("button", { name: "Create" })
+      for (const wrong of ["room: kitchen\nroom: hall", "kitchen"]) {
+        await dialog.getByLabel("Tags").fill(wrong)
+        await dialog.getByText("One on each line: key, colon, value; no key twice").waitFor()
+        assert.strictEqual(await create.getAttribute("aria-disabled"), "true")
+      }
+      await dialog.getByLabel("Tags").fill("room: kitchen\nurl: a:b")
+      await create.click()
+      await dialog.waitFor({ state: "detached" })
+      const { results } = await call("GET", "/device-groups?page_size=100")
+      assert.deepStrictEqual(results.find((group: { name: string }) => group.name === name)?.query, {
+        tags: { room: "kitchen", url: "a:b" }
+      })
+    }
+  )
+
+  inWindow(
     "what is deleted by its name is typed as one sees it, whatever its white space",
     async ({ call, page, site }) => {
       const project = await call("POST", "/projects", { name: " Two  spaces\nand lines " })

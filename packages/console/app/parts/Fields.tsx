@@ -7,14 +7,16 @@ import { AreaField, type FieldProps } from "./Form.tsx"
 /** What stands in a text one on each line, or between spaces. */
 export const listOf = (text: string): ReadonlyArray<string> => text.split(/[\s,]+/).filter((item) => item !== "")
 
-/** Tags in a text, one `key:value` on each line. */
-export const tagsOf = (text: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    text.split("\n").map((line) => line.trim()).filter((line) => line !== "").map((line) => {
-      const [key = "", ...value] = line.split(":")
-      return [key.trim(), value.join(":").trim()]
-    })
-  )
+/** Tags in a text, one `key:value` on each line; undefined: a line is none, or a key stands there twice. */
+export const tagsOf = (text: string): Readonly<Record<string, string>> | undefined => {
+  const tags: Record<string, string> = {}
+  for (const line of text.split("\n").map((line) => line.trim()).filter((line) => line !== "")) {
+    const [key = "", ...value] = line.split(":").map((part) => part.trim())
+    if (key === "" || value.length === 0 || Object.hasOwn(tags, key)) return undefined
+    tags[key] = value.join(":")
+  }
+  return tags
+}
 
 /** The object that a text is as JSON; undefined: it is none. */
 export const objectOf = (text: string): Readonly<Record<string, never>> | undefined => {
@@ -34,8 +36,21 @@ interface TextProps extends FieldProps {
   readonly rows?: number
 }
 
-/** Ids, or tags, one on each line. */
+/** Ids, one on each line. */
 export const ListField = (field: TextProps) => <AreaField rows={3} {...field} />
+
+/** Tags, one `key:value` on each line. */
+export const TagsField = (field: TextProps) => {
+  const { common } = useTexts()
+  return (
+    <AreaField
+      rows={3}
+      {...field}
+      hint={common.tagsHint}
+      issue={tagsOf(field.value) === undefined ? common.notTags : undefined}
+    />
+  )
+}
 
 /** An object as JSON. */
 export const ObjectField = (field: TextProps) => {

@@ -6,7 +6,7 @@ import { api } from "../../api/client.ts"
 import type { Body } from "../../api/Operations.ts"
 import { ProductField, useProducts } from "../../parts/Devices.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { ListField, ObjectField, objectOf, tagsOf } from "../../parts/Fields.tsx"
+import { ObjectField, objectOf, TagsField, tagsOf } from "../../parts/Fields.tsx"
 import { Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useTexts } from "../../text/text.ts"
@@ -43,7 +43,8 @@ export const GroupForm = (
     <Dialog title={group?.name ?? groups.create} onClose={onClose}>
       <Form
         submit={group === undefined ? common.create : common.save}
-        disabled={kind === "dynamic" && objectOf(query.reported) === undefined}
+        disabled={kind === "dynamic" && changed !== undefined &&
+          (objectOf(changed.reported) === undefined || tagsOf(changed.tags) === undefined)}
         onCancel={onClose}
         onSubmit={save}
       >
@@ -101,9 +102,8 @@ const QueryFields = (
         value={query.keyword}
         onInput={(keyword) => onChange({ keyword })}
       />
-      <ListField
+      <TagsField
         label={devices.tags}
-        hint={groups.tagsHint}
         path="query.tags"
         value={query.tags}
         onInput={(tags) => onChange({ tags })}

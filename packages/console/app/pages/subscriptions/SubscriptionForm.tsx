@@ -6,7 +6,7 @@ import { api } from "../../api/client.ts"
 import { type LiveEventType, liveEventTypes } from "../../api/live.ts"
 import type { Body } from "../../api/Operations.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { ListField, listOf, tagsOf } from "../../parts/Fields.tsx"
+import { ListField, listOf, TagsField, tagsOf } from "../../parts/Fields.tsx"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useTexts } from "../../text/text.ts"
@@ -31,7 +31,7 @@ export const SubscriptionForm = (
   const [changed, setChanged] = useState<FilterTexts>()
   const filter = changed ?? textsOf(subscription?.filter ?? {})
   const change = (changes: Partial<FilterTexts>) => setChanged({ ...filter, ...changes })
-  const list = (field: Exclude<keyof FilterTexts, "types">, path: string, label: string, hint: string) => (
+  const list = (field: Exclude<keyof FilterTexts, "types" | "tags">, path: string, label: string, hint: string) => (
     <ListField label={label} hint={hint} path={path} value={filter[field]} onInput={(text) => change({ [field]: text })} />
   )
   const save = async () => {
@@ -53,7 +53,7 @@ export const SubscriptionForm = (
     <Dialog title={subscription === undefined ? subscriptions.create : subscription.name} onClose={onClose} wide>
       <Form
         submit={subscription === undefined ? common.create : common.save}
-        disabled={lacksTime(start)}
+        disabled={lacksTime(start) || changed !== undefined && tagsOf(changed.tags) === undefined}
         onCancel={onClose}
         onSubmit={save}
       >
@@ -89,7 +89,12 @@ export const SubscriptionForm = (
             {list("products", "filter.product_keys", subscriptions.products, subscriptions.listHint)}
             {list("devices", "filter.device_ids", subscriptions.devices, subscriptions.listHint)}
             {list("properties", "filter.property_ids", subscriptions.properties, subscriptions.propertiesHint)}
-            {list("tags", "filter.tags", subscriptions.tags, subscriptions.tagsHint)}
+            <TagsField
+              label={subscriptions.tags}
+              path="filter.tags"
+              value={filter.tags}
+              onInput={(tags) => change({ tags })}
+            />
           </div>
         </div>
       </Form>

@@ -59,6 +59,8 @@ export const common = {
   now: "just now",
   download: "Download",
   notAnObject: "This is not a JSON object",
+  notTags: "One on each line: key, colon, value; no key twice",
+  tagsHint: "One key:value on each line; all must fit",
   details: "Details",
   more: "More",
   needsRole: (role: string) => `This needs the role ${role}`,

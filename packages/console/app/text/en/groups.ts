@@ -15,7 +15,6 @@ export const groups = {
     static: "It has the devices that were added to it.",
     dynamic: "It has the devices for which its query holds at the moment somebody asks."
   },
-  tagsHint: "One key:value on each line; all must fit",
   reported: "Reported values as JSON",
   reportedHint: "Needs a product. A bool is 0 or 1.",
   members: "Devices of the group",

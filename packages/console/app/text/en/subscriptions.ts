@@ -37,7 +37,6 @@ export const subscriptions = {
   propertiesHint: "Of reports, only these values",
   tags: "Tags",
   listHint: "One on each line; empty: all",
-  tagsHint: "One key:value on each line; all must fit",
   webhook: "Address to push to",
   webhookHint: "Empty: programs read it. Requests are signed.",
   start: "Begins",

@@ -60,6 +60,8 @@ export const common: Texts["common"] = {
   now: "刚刚",
   download: "下载",
   notAnObject: "不是 JSON 对象",
+  notTags: "每行一个：键、冒号、值；键不可重复",
+  tagsHint: "每行一个 key:value；须全部符合",
   details: "详情",
   more: "更多",
   needsRole: (role) => `需要角色“${role}”`,

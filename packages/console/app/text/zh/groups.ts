@@ -16,7 +16,6 @@ export const groups: Texts["groups"] = {
     static: "包含手动加入的设备。",
     dynamic: "包含查询时符合条件的设备。"
   },
-  tagsHint: "每行一个 key:value；须全部符合",
   reported: "上报值（JSON）",
   reportedHint: "须选择产品。布尔值为 0 或 1。",
   members: "分组中的设备",

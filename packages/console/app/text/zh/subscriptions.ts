@@ -38,7 +38,6 @@ export const subscriptions: Texts["subscriptions"] = {
   propertiesHint: "上报中只保留这些值",
   tags: "标签",
   listHint: "每行一个；留空表示全部",
-  tagsHint: "每行一个 key:value；须全部符合",
   webhook: "推送地址",
   webhookHint: "留空则由程序读取。请求带有签名。",
   start: "起点",
