@@ -30,6 +30,32 @@ inBrowser((inWindow) => {
     assert.strictEqual(await page.getByRole("button", { name: "Try again" }).count(), 0)
   })
 
+  inWindow("a report that comes while the shadow is read is shown", async ({ device, page, report, site }) => {
+    await signIn(page, site)
+    const opened = streamed(page)
+    await visit(page, site, `${device}/events`)
+    await opened
+    let reads = 0
+    await page.route(/\/shadow$/, async (route) => {
+      const response = await route.fetch()
+      if (reads++ === 0) {
+        // Another stream of the page tells when its own has the report, too.
+        const told = page.evaluate(`new Promise((resolve) => {
+          const stream = new EventSource("/openapi/v1/events?type=property")
+          stream.onopen = () => document.body.dataset.listens = "yes"
+          stream.addEventListener("property", () => { stream.close(); setTimeout(resolve, 250) })
+        })`)
+        await page.locator("body[data-listens]").waitFor({ state: "attached" })
+        await report(18.75)
+        await told
+      }
+      await route.fulfill({ response })
+    })
+    await page.getByRole("link", { name: "Overview", exact: true }).last().click()
+    await page.getByText(/18\.75/).first().waitFor()
+    assert.strictEqual(reads, 2)
+  })
+
   inWindow(
     "a key of several products sees their devices live",
     async ({ connect, device, ofProductsKey, page, report, site }) => {
