@@ -2,7 +2,7 @@ import { IdleCollection } from "@device-cloud/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { constants, PerformanceObserver } from "node:perf_hooks"
+import { constants, type EventLoopUtilization, performance, PerformanceObserver } from "node:perf_hooks"
 import { versions } from "node:process"
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
@@ -22,47 +22,44 @@ const forced = Effect.acquireRelease(
   ({ observer }) => Effect.sync(() => observer.disconnect())
 )
 
-/** So long that the process counts as idle. */
-const idle = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 500)))
+/** Waits until the process has been idle for so much of the time since a look that the next one takes it for idle. */
+const idleSince = (look: EventLoopUtilization) =>
+  Effect.promise(async () => {
+    do await new Promise((resolve) => setTimeout(resolve, 500))
+    while (performance.eventLoopUtilization(look).utilization > 0.25)
+  })
 
 /** What other tests of this process have left is gone: a collection in the middle of a test would look like a process that shrinks. */
 const settled = Effect.suspend(() => {
   setFlagsFromString("--expose-gc")
   const gc = runInNewContext("gc") as () => void
   gc()
-  return idle
+  return idleSince(performance.eventLoopUtilization())
 })
 
-/** Lets the process look once. Returns how many collections it asks for: none, too, if the machine was too busy. */
-const look = Effect.fnUntraced(function*(count: () => number) {
-  const before = count()
-  yield* TestClock.adjust("20 seconds")
-  yield* idle
-  return count() - before
-})
-
-/** Returns how many looks it takes until one asks for a collection. */
-const looksUntilCollected = Effect.fnUntraced(function*(count: () => number) {
-  for (let looks = 1; looks <= 30; looks++) {
-    const asked = yield* look(count)
-    assert.isAtMost(asked, 1)
-    if (asked === 1) return looks
+/** Returns how many collections each of so many looks asks for. */
+const looks = Effect.fnUntraced(function*(times: number, count: () => number) {
+  const counts: Array<number> = []
+  for (let i = 0; i < times; i++) {
+    const before = count()
+    const look = performance.eventLoopUtilization()
+    yield* TestClock.adjust("20 seconds")
+    yield* idleSince(look)
+    counts.push(count() - before)
   }
-  return assert.fail("no look asked for a collection")
+  return counts
 })
 
 it.effect("a process that has grown and is idle collects garbage, three times if that does not help", () =>
   Effect.gen(function*() {
     yield* settled
+    const start = performance.eventLoopUtilization()
     yield* Layer.build(IdleCollection.layer)
     const { count } = yield* forced
     const burst = Buffer.alloc(process.memoryUsage.rss(), 1)
     // The burst itself may have taken most of the time until the first look.
-    yield* idle
-    yield* looksUntilCollected(count)
-    assert.isAtLeast(yield* looksUntilCollected(count), 2)
-    assert.isAtLeast(yield* looksUntilCollected(count), 4)
-    for (let looks = 1; looks <= 8; looks++) assert.strictEqual(yield* look(count), 0)
+    yield* idleSince(start)
+    assert.deepStrictEqual(yield* looks(8, count), [1, 0, 1, 0, 0, 0, 1, 0])
     assert.isAbove(burst.length, 0)
   }))
 
@@ -70,14 +67,14 @@ it.effect("what a burst holds during a collection is given back when the burst h
   Effect.gen(function*() {
     yield* settled
     const before = process.memoryUsage.rss()
+    const start = performance.eventLoopUtilization()
     yield* Layer.build(IdleCollection.layer)
     const { count } = yield* forced
     const burst = [Buffer.alloc(before, 1)]
-    yield* idle
-    yield* looksUntilCollected(count)
+    yield* idleSince(start)
+    assert.deepStrictEqual(yield* looks(1, count), [1])
     burst.length = 0
-    assert.isAtLeast(yield* looksUntilCollected(count), 2)
-    assert.strictEqual(yield* look(count), 0)
+    assert.deepStrictEqual(yield* looks(3, count), [0, 1, 0])
     assert.isBelow(process.memoryUsage.rss(), 1.5 * before)
   }))
 
@@ -90,11 +87,12 @@ it.effect.skipIf(Number.parseInt(versions.node) >= 22)(
   () =>
     Effect.gen(function*() {
       yield* settled
+      const start = performance.eventLoopUtilization()
       yield* Layer.build(IdleCollection.layer)
       const burst = Array.from({ length: 1_000_000 }, (_, i) => ({ i, values: [i, i + 1] }))
       const kept = burst.filter((_, i) => i % 10 === 0)
       burst.length = 0
-      yield* idle
+      yield* idleSince(start)
       yield* TestClock.adjust("20 seconds")
       const { space_size, space_used_size } = oldSpace()
       assert.strictEqual(kept.length, 100_000)
