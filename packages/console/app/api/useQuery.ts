@@ -15,7 +15,10 @@ export interface QueryState<A> {
 }
 
 export interface Query<A> extends QueryState<A> {
-  /** Changes what was read, for example by an event, without asking the server. */
+  /**
+   * Changes what was read, for example by an event, without asking the server. What is being read meanwhile is changed,
+   * too, when it comes: `next` may get data that has the change already.
+   */
   readonly change: (next: (data: A) => A) => void
 }
 
@@ -41,12 +44,14 @@ export const useQuery = <A>(
   const lastRound = useRef(round)
   const isReading = useRef(false)
   const isAsked = useRef(false)
+  const changes = useRef<Array<(data: A) => A>>([])
 
   useEffect(() => {
     const abort = new AbortController()
     const isAgain = lastRound.current !== round
     lastRound.current = round
     isReading.current = true
+    changes.current = []
     setState(({ data, error }) => ({
       data: options.keepWhileLoading === false ? undefined : data,
       // What has failed has failed until it succeeds.
@@ -55,8 +60,11 @@ export const useQuery = <A>(
     }))
     const load = async () => {
       try {
-        const data = await latest.current(abort.signal)
-        if (!abort.signal.aborted) setState({ data, error: undefined, isLoading: false })
+        const read = await latest.current(abort.signal)
+        if (abort.signal.aborted) return
+        // What was read may be older than what came meanwhile.
+        const data = changes.current.reduce<A>((data, next) => next(data), read)
+        setState({ data, error: undefined, isLoading: false })
       } catch (error) {
         if (abort.signal.aborted) return
         noticeEnd(error)
@@ -79,11 +87,10 @@ export const useQuery = <A>(
     else setRound((round) => round + 1)
   }, [])
   useEffect(() => onStreamOpen(reload), [])
-  const change = useCallback(
-    (next: (data: A) => A) =>
-      setState((state) => state.data === undefined ? state : { ...state, data: next(state.data) }),
-    []
-  )
+  const change = useCallback((next: (data: A) => A) => {
+    if (isReading.current) changes.current.push(next)
+    setState((state) => state.data === undefined ? state : { ...state, data: next(state.data) })
+  }, [])
   return { ...state, reload, change }
 }
 

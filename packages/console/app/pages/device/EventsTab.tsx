@@ -76,7 +76,9 @@ export const EventList = (
       time: Number(event["event_time"]),
       value: event["value"] as DeviceEvent["value"]
     }
-    query.change((shown) => [came, ...shown].slice(0, maxShown))
+    query.change((shown) =>
+      shown.some((one) => keyOf(one) === keyOf(came)) ? shown : [came, ...shown].slice(0, maxShown)
+    )
   })
   return (
     <Shown query={query}>

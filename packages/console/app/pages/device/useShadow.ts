@@ -16,10 +16,9 @@ export const useShadow = (deviceId: string): Query<Shadow> => {
   useLive({ device_id: deviceId }, (event) => {
     if (event.type !== "property") return
     query.change((shadow) => withReport(shadow, event))
-    // What is being read may be older than the event. The device may have done what is desired, and says so to the
-    // server alone.
-    const desired = query.data?.state.desired
-    if (desired === undefined || reportOf(event).some(([id]) => id in desired)) query.reload()
+    // The device may have done what is desired, and says so to the server alone.
+    const { data, isLoading } = query
+    if (data === undefined ? isLoading : reportOf(event).some(([id]) => id in data.state.desired)) query.reload()
   })
   return query
 }
