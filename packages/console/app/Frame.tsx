@@ -103,7 +103,11 @@ const Settings = () => {
       <select
         aria-label={common.language}
         value={language.value}
-        onChange={(event) => void chooseLanguage(event.currentTarget.value as Language)}
+        onChange={({ currentTarget }) =>
+          void chooseLanguage(currentTarget.value as Language).catch(() => {
+            currentTarget.value = language.value
+            tellFailure(new Error(common.notLoadedHint))
+          })}
       >
         {Object.entries(languages).map(([id, title]) => <option key={id} value={id} lang={id}>{title}</option>)}
       </select>

@@ -172,6 +172,35 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow("events that were gathered for one type are not shown under another", async ({ page, report, site }) => {
+    // What is gathered waits until the test lets it go on.
+    await page.addInitScript(`
+      const later = window.setTimeout
+      const held = []
+      window.setTimeout = (run, wait, ...rest) => {
+        if (wait !== 250) return later(run, wait, ...rest)
+        held.push(run)
+        document.body.dataset.held = held.length
+        return -held.length
+      }
+      const clear = window.clearTimeout
+      window.clearTimeout = (timer) => timer < 0 ? delete held[-timer - 1] : clear(timer)
+      window.goOn = () => held.forEach((run) => run())
+    `)
+    await signIn(page, site)
+    const opened = streamed(page)
+    await visit(page, site, "/console/events?type=property")
+    await opened
+    await report(18)
+    await page.locator("body[data-held]").waitFor({ state: "attached" })
+    const other = streamed(page)
+    await page.getByLabel("Type").selectOption("status")
+    await other
+    await page.evaluate("goOn()")
+    await twoFrames(page)
+    assert.strictEqual(await page.getByText("Temperature").count(), 0)
+  })
+
   inWindow(
     "a device leads to the devices of its batch, and to the firmware of its product",
     async ({ batched, page, site }) => {
@@ -416,6 +445,23 @@ inBrowser((inWindow) => {
     await page.getByRole("button", { name: "Try again" }).click()
     await page.getByRole("heading", { name: "Events", level: 1 }).waitFor()
   })
+
+  inWindow(
+    "a language whose texts do not come is not chosen, and a first visit is in English",
+    async ({ page, site }) => {
+      const refused = /\/assets\/zh-[^/]*\.js$/
+      await page.route(refused, (route) => route.abort())
+      await signIn(page, site)
+      const chosen = page.getByLabel("Language")
+      await chosen.selectOption("zh")
+      await page.getByText("The server is away, or has another version of the console.").waitFor()
+      assert.strictEqual(await chosen.inputValue(), "en")
+      await page.unroute(refused)
+      await chosen.selectOption("zh")
+      await page.getByLabel("语言").waitFor()
+    },
+    { locale: "zh-CN" }
+  )
 
   inWindow("who signs out of a session that has ended is signed out", async ({ context, page, site }) => {
     await signIn(page, site)

@@ -269,7 +269,7 @@ inBrowser((inWindow) => {
 
   inWindow(
     "who has closed a form stays where they are when it has been carried out",
-    async ({ call, page, scene, site }) => {
+    async ({ call, page, product, scene, site }) => {
       await signIn(page, site)
       const dialog = page.getByRole("dialog")
       for (
@@ -305,21 +305,42 @@ inBrowser((inWindow) => {
         await twoFrames(page)
       }
       const { subscription_id } = await call("POST", "/subscriptions", { name: `Closed ${Date.now()}` })
-      await visit(page, site, `/console/subscriptions/${subscription_id}`)
-      const deleting = await holdUp(page, /\/v1\/subscriptions\/\d+$/, "DELETE")
-      await page.getByRole("button", { name: /^Delete/ }).click()
-      await dialog.getByRole("button", { name: "Delete" }).click()
-      await deleting.arrived
-      await dialog.getByRole("button", { name: "Cancel" }).click()
-      await page.evaluate(follow(scene))
-      await page.getByLabel("Description").fill("Begun")
-      deleting.release("continue")
-      await page.getByRole("status").getByText("Deleted").waitFor()
-      await twoFrames(page)
-      assert.deepStrictEqual(
-        [new URL(page.url()).pathname, await page.getByLabel("Description").inputValue()],
-        [scene, "Begun"]
-      )
+      const firmware = await call("POST", `/products/${product.split("/").at(-1)}/ota/firmwares`, {
+        name: "Closed",
+        version: `9.0.${Date.now()}`,
+        oss_path: "https://example.com/firmware.bin",
+        algorithms: 1,
+        hash: "93230c3bde425a9d7984a594ac55ea1e"
+      })
+      const { task_id } = await call("POST", `/ota/firmwares/${firmware["id"]}/upgrade-tasks`, { scope_mode: 0 })
+      await call("PUT", `/ota/upgrade-tasks/${task_id}/status`, { action: "cancel" })
+      for (
+        const [path, address] of [
+          [`/subscriptions/${subscription_id}`, /\/v1\/subscriptions\/\d+$/],
+          [`/firmware/${firmware["id"]}/campaigns/${task_id}`, /\/ota\/tasks\/\d+$/]
+        ] as const
+      ) {
+        await visit(page, site, `/console${path}`)
+        const deleting = await holdUp(page, address, "DELETE")
+        await page.getByRole("button", { name: /^Delete/ }).click()
+        await dialog.getByRole("button", { name: "Delete" }).click()
+        await deleting.arrived
+        await dialog.getByRole("button", { name: "Cancel" }).click()
+        await page.evaluate(follow(scene))
+        await page.getByLabel("Description").fill(path)
+        const deleted = page.waitForResponse((response) => response.request().method() === "DELETE")
+        deleting.release("continue")
+        await deleted
+        await page.getByRole("status").getByText("Deleted").last().waitFor()
+        await twoFrames(page)
+        assert.deepStrictEqual(
+          [new URL(page.url()).pathname, await page.getByLabel("Description").inputValue()],
+          [scene, path]
+        )
+        const saved = page.waitForResponse((response) => response.request().method() === "PUT")
+        await page.getByRole("button", { name: "Save", exact: true }).click()
+        await saved
+      }
     }
   )
 

@@ -187,11 +187,7 @@ const fits = (event: LiveEvent, { device_id, product_key, types }: LiveFilter): 
 export const useLive = (filter: LiveFilter, onEvent: (event: LiveEvent) => void): void => {
   const latest = useRef(onEvent)
   latest.current = onEvent
-  useEffect(() => listen(filter, (event) => latest.current(event)), [
-    filter.device_id,
-    filter.product_key,
-    filter.types?.join(",")
-  ])
+  useEffect(() => listen(filter, (event) => latest.current(event)), keysOf(filter))
 }
 
 /** How long events are gathered before they are drawn, milliseconds. */
@@ -202,18 +198,27 @@ const moment = 250
  * events a second tell draws it four times.
  */
 export const useLiveMoments = (filter: LiveFilter, onEvents: (events: ReadonlyArray<LiveEvent>) => void): void => {
-  const waiting = useRef<Array<LiveEvent>>([])
   const latest = useRef(onEvents)
   latest.current = onEvents
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
-  useLive(filter, (event) => {
-    waiting.current.push(event)
-    if (waiting.current.length > 1) return
-    timer.current = setTimeout(() => {
-      const events = waiting.current
-      waiting.current = []
-      latest.current(events)
-    }, moment)
-  })
+  useEffect(() => {
+    let waiting: Array<LiveEvent> = []
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const end = listen(filter, (event) => {
+      waiting.push(event)
+      if (waiting.length > 1) return
+      timer = setTimeout(() => {
+        const events = waiting
+        waiting = []
+        latest.current(events)
+      }, moment)
+    })
+    return () => {
+      end()
+      // What fits this filter need not fit the next one.
+      clearTimeout(timer)
+    }
+  }, keysOf(filter))
 }
+
+/** What a filter consists of. */
+const keysOf = ({ device_id, product_key, types }: LiveFilter) => [device_id, product_key, types?.join(",")]

@@ -21,7 +21,7 @@ export const useTexts = (): Texts => current.value
 /** The texts outside of what is drawn, for example for a message after a click. */
 export const texts = (): Texts => current.peek()
 
-/** Changes the language, also for the next visit. */
+/** Changes the language, also for the next visit. Fails if its texts do not come. */
 export const chooseLanguage = async (chosen: Language): Promise<void> => {
   current.value = chosen === "zh" ? (await import("./zh/index.ts")).zh : en
   language.value = chosen
@@ -29,10 +29,10 @@ export const chooseLanguage = async (chosen: Language): Promise<void> => {
   localStorage.setItem(stored, chosen)
 }
 
-/** The language that was chosen, or else that of the browser. */
+/** The language that was chosen, or else that of the browser; English if its texts do not come. */
 export const loadLanguage = (): Promise<void> => {
   const chosen = localStorage.getItem(stored) ?? navigator.language.slice(0, 2)
-  return chooseLanguage(chosen === "zh" ? "zh" : "en")
+  return chooseLanguage(chosen === "zh" ? "zh" : "en").catch(() => {})
 }
 
 /** Numbers, times and durations as the language writes them. */

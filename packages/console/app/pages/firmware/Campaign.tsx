@@ -66,7 +66,9 @@ const Campaign = () => {
           href: `/console/firmware/${firmware_id}`
         }
       ]}
-      actions={task !== undefined && canOperate.value && <CampaignActions task={task} reload={query.reload} />}
+      actions={task !== undefined && canOperate.value && (
+        <CampaignActions firmwareId={firmware_id} task={task} reload={query.reload} />
+      )}
     >
       <div class="stack">
         <Shown query={query}>

@@ -1,21 +1,22 @@
 /**
  * What can be done with a campaign in its state.
  */
-import { useLocation } from "preact-iso"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { ask } from "../../parts/Dialog.tsx"
 import { DeleteButton } from "../../parts/Listing.tsx"
+import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 
 export const CampaignActions = (
-  { reload, task: { is_app_confirmed, need_app_confirm, stage, stages, status, summary, task_id } }: {
+  { firmwareId, reload, task: { is_app_confirmed, need_app_confirm, stage, stages, status, summary, task_id } }: {
+    readonly firmwareId: string
     readonly task: Item<typeof api.ota.listUpgradeTasks>
     readonly reload: () => void
   }
 ) => {
   const { firmware: { campaign } } = useTexts()
-  const { path, route } = useLocation()
+  const goTo = useGoTo()
   const params = { task_id: String(task_id) }
   const pending = formatNumber(summary.pending)
   const button = (action: string, title: string, body: string, run: () => Promise<unknown>, danger = false) => (
@@ -33,7 +34,7 @@ export const CampaignActions = (
         title={campaign.askRemove}
         body={campaign.askRemoveBody(formatNumber(Object.values(summary).reduce((sum, count) => sum + count, 0)))}
         remove={() => api.ota.cancelTask({ params })}
-        onDeleted={() => route(path.split("/campaigns/")[0]!)}
+        onDeleted={() => goTo(`/console/firmware/${firmwareId}`)}
       />
     )
   }

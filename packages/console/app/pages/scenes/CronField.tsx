@@ -19,7 +19,8 @@ export const CronField = (
   const { scenes: { fields } } = useTexts()
   const [cron, setCron] = useState<typeof Cron>()
   useEffect(() => {
-    void import("./cron.ts").then((module) => setCron(module))
+    // Without this file the field says less.
+    void import("./cron.ts").then((module) => setCron(module), () => {})
   }, [])
   const words = cron?.inWords(expression, language.value)
   const times = words === undefined ? undefined : cron?.nextTimes(expression, timeZone)
