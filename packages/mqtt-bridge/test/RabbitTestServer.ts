@@ -96,6 +96,8 @@ log.file = false
     mqttUrl: `mqtt://127.0.0.1:${mqtt}`,
     /** Raises or ends the alarm of memory: the broker takes nothing from who publishes. */
     setAlarm: (isOn: boolean) => control("set_vm_memory_high_watermark", isOn ? "0" : "0.4"),
+    /** Lets the servers publish, or refuses what they publish from now on. */
+    mayPublish: (may: boolean) => control("set_permissions", "cloud", ".*", may ? ".*" : "", ".*"),
     /** Waits until devices can connect. */
     ready: Effect.gen(function*() {
       while (!(yield* isListening(mqtt))) yield* Effect.sleep(50)

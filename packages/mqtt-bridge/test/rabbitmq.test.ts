@@ -5,7 +5,7 @@ import { BrokerLink, type BrokerMessage, RabbitMq } from "@device-cloud/mqtt-bri
 import { eventually } from "@device-cloud/testing"
 import { assert, describe, layer } from "@effect/vitest"
 import { connect } from "amqplib"
-import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
 import { type AddressInfo, connect as connectTo, createServer, type Socket } from "node:net"
 import * as RabbitTestServer from "./RabbitTestServer.ts"
 
@@ -87,6 +87,7 @@ class Broker extends Context.Service<Broker, {
   readonly amqpUrl: string
   readonly mqttUrl: string
   readonly setAlarm: (isOn: boolean) => Effect.Effect<void>
+  readonly mayPublish: (may: boolean) => Effect.Effect<void>
 }>()("test/Broker") {
   static readonly layer = Layer.effect(
     Broker,
@@ -190,6 +191,34 @@ describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link 
           yield* broker.setAlarm(false)
           const taken = yield* eventually(Effect.exit(publish), { until: Exit.isSuccess, ...patient })
           assert.deepStrictEqual(taken, Exit.succeed(false))
+        }),
+      90_000
+    )
+
+    it.effect(
+      "a broker that refuses what the server publishes for a time takes it afterwards",
+      () =>
+        Effect.gen(function*() {
+          const broker = yield* Broker
+          const messages: Array<unknown> = []
+          const logged = Effect.provide(
+            Logger.layer([Logger.make(({ message }) => void messages.push([message].flat()[0]))])
+          )
+          const { link, opened } = yield* logged(serve(broker, ({ settle }) => settle()))
+          const publish = logged(link.publish("/pk/d/user/t", Buffer.from("x")))
+          // Before the first message: the broker remembers for a time what a channel may do.
+          yield* Effect.acquireRelease(broker.mayPublish(false), () => broker.mayPublish(true))
+          assert.match((yield* Effect.flip(publish)).message, /RabbitMQ has not taken a message/)
+          yield* eventually(Effect.sync(() => messages.length), { until: (count) => count === 2, ...patient })
+          yield* broker.mayPublish(true)
+          yield* eventually(Effect.exit(publish), { until: Exit.isSuccess, ...patient })
+          assert.deepStrictEqual(messages, [
+            "Devices at RabbitMQ are carried",
+            "RabbitMQ refuses messages for devices",
+            "RabbitMQ takes messages for devices again"
+          ])
+          // What devices say was taken all the time.
+          assert.strictEqual(opened.length, 8)
         }),
       90_000
     )

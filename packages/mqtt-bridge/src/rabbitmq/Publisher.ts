@@ -1,8 +1,9 @@
 /**
  * Publishes to devices through RabbitMQ.
  */
-import type { ChannelModel, Message } from "amqplib"
-import { Effect, type Scope } from "effect"
+import { Outage } from "@device-cloud/core"
+import type { Channel, ChannelModel, Message } from "amqplib"
+import { Deferred, Effect, Schedule, type Scope } from "effect"
 import { BrokerUnreachable } from "../BrokerLink.ts"
 import { attempt } from "./Attempt.ts"
 import { topicExchange } from "./Topology.ts"
@@ -12,6 +13,9 @@ export interface Publisher {
   readonly publish: (topic: string, payload: Buffer) => Effect.Effect<boolean, BrokerUnreachable>
   readonly send: (topic: string, payload: Buffer) => void
 }
+
+/** How long a channel that the broker has ended stays away: who is refused asks again at this pace. */
+const reopenAfter = "1 second"
 
 /** RabbitMQ has no longer routing keys, so that no device can have subscribed to one. */
 const maxKeyBytes = 255
@@ -23,16 +27,38 @@ const notTaken = (cause: unknown) =>
 
 /**
  * Publishes on two channels of the connection: RabbitMQ confirms what comes on one of
- * them. While the broker has no memory or no disk it reads nothing from a connection
+ * them. It ends a channel on which it refuses a message; another one takes its place.
+ * While the broker has no memory or no disk it reads nothing from a connection
  * that publishes, so nothing is written then, and the connection is for nothing else.
  */
 export const make = Effect.fnUntraced(function*(
   connection: ChannelModel
 ): Effect.fn.Return<Publisher, BrokerUnreachable, Scope.Scope> {
-  const confirming = yield* attempt(() => connection.createConfirmChannel())
-  const sending = yield* attempt(() => connection.createChannel())
+  const outage = Outage.make("RabbitMQ refuses messages for devices")
+  /** Opens a channel, and another one whenever the broker has ended it, until the scope closes. */
+  const lasting = Effect.fnUntraced(function*<A extends Channel>(open: () => PromiseLike<A>) {
+    const opened = Effect.gen(function*() {
+      const channel = yield* attempt(open)
+      const refused = Deferred.makeUnsafe<Error>()
+      channel.on("error", (error: Error) => Deferred.doneUnsafe(refused, Effect.succeed(error)))
+      return { channel, refused }
+    })
+    let current = yield* opened
+    yield* Effect.gen(function*() {
+      yield* outage.failed(yield* Deferred.await(current.refused))
+      yield* Effect.sleep(reopenAfter)
+      current = yield* Effect.retry(opened, Schedule.spaced(reopenAfter))
+    }).pipe(Effect.forever, Effect.forkScoped)
+    return () => current.channel
+  })
   /** The ids of messages that no device has subscribed to. */
   const returned = new Set<string>()
+  const confirming = yield* lasting(async () => {
+    const channel = await connection.createConfirmChannel()
+    channel.on("return", ({ properties }: Message) => void returned.add(String(properties.messageId)))
+    return channel
+  })
+  const sending = yield* lasting(() => connection.createChannel())
   let lastId = 0
   /** Why the broker takes nothing now. */
   let blocked: string | undefined
@@ -45,18 +71,21 @@ export const make = Effect.fnUntraced(function*(
     blocked = undefined
     runFork(Effect.logInfo("RabbitMQ takes messages for devices again"))
   })
-  confirming.on("return", ({ properties }: Message) => void returned.add(String(properties.messageId)))
-  for (const channel of [confirming, sending]) channel.on("error", () => {})
+
+  const taken = Effect.flatMap(
+    outage.over,
+    (wasRefused) => wasRefused ? Effect.logInfo("RabbitMQ takes messages for devices again") : Effect.void
+  )
 
   return {
     publish: (topic, payload) => {
       const routingKey = routingKeyOf(topic)
       if (Buffer.byteLength(routingKey) > maxKeyBytes) return Effect.succeed(false)
-      return Effect.callback((resume) => {
+      return Effect.callback<boolean, BrokerUnreachable>((resume) => {
         if (blocked !== undefined) return resume(Effect.fail(notTaken(blocked)))
         const messageId = String(++lastId)
         try {
-          confirming.publish(
+          confirming().publish(
             topicExchange,
             routingKey,
             payload,
@@ -67,12 +96,12 @@ export const make = Effect.fnUntraced(function*(
         } catch (error) {
           resume(Effect.fail(notTaken(error)))
         }
-      })
+      }).pipe(Effect.tap(taken))
     },
     send: (topic, payload) => {
       if (blocked !== undefined) return
       try {
-        sending.publish(topicExchange, routingKeyOf(topic), payload)
+        sending().publish(topicExchange, routingKeyOf(topic), payload)
       } catch {
         // The connection has ended, or the topic is too long: what waits for a reply asks again.
       }
