@@ -26,9 +26,12 @@ export const layer = (options: NatsBusOptions): Layer.Layer<NodeBus> => Layer.ef
 
 class Disconnected extends Schema.TaggedError<Disconnected>()("Disconnected", {
   cause: Schema.optional(Schema.Defect()),
+  /** What the server does not let the node do. */
+  refusal: Schema.optional(Schema.String),
   isSilent: Schema.optional(Schema.Boolean)
 }) {
   override get message(): string {
+    if (this.refusal !== undefined) return `NATS refuses the node: ${this.refusal}`
     return this.isSilent ? `NATS has not confirmed within ${patience}` : "There is no connection to NATS"
   }
 }
@@ -38,6 +41,9 @@ class Disconnected extends Schema.TaggedError<Disconnected>()("Disconnected", {
  * connection that is silent for so long counts as broken, so that nobody else waits.
  */
 const patience = "2 seconds"
+
+/** What shows whether a node may publish: no notice. */
+const trial = ""
 
 interface Connected {
   readonly connection: Effect.Success<ReturnType<typeof connect>>
@@ -57,6 +63,15 @@ const flush = ({ connection, ended }: Connected) =>
     }),
     Effect.raceFirst(Deferred.await(ended))
   )
+
+/** Ends the connection when the server refuses a subject. The server says it beside what it answers. */
+const refused = ({ connection, ended }: Connected) =>
+  Effect.promise(async () => {
+    for await (const status of connection.status()) {
+      if (status.type !== "error") continue
+      Deferred.doneUnsafe(ended, Effect.fail(new Disconnected({ refusal: status.error.message })))
+    }
+  })
 
 const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...options }: NatsBusOptions) {
   const nodeId = randomUUID()
@@ -78,13 +93,20 @@ const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...optio
     void current.connection.closed().then((cause) =>
       Deferred.doneUnsafe(current.ended, Effect.fail(new Disconnected({ cause })))
     )
+    yield* Effect.forkScoped(refused(current))
     // The callbacks of one connection run one after the other, whatever the subject.
-    const callback = (_: Error | null, message: { readonly string: () => string }) => {
-      listeners.hear(noticeOf(message.string()))
+    const callback = (error: Error | null, message: { readonly string: () => string }) => {
+      const text = error === null ? message.string() : trial
+      if (text !== trial) listeners.hear(noticeOf(text))
     }
-    current.connection.subscribe(everybody, { callback })
-    current.connection.subscribe(oneNode(nodeId), { callback })
+    for (const subject of [everybody, oneNode(nodeId)]) {
+      current.connection.subscribe(subject, { callback })
+      current.connection.publish(subject, trial)
+    }
     yield* flush(current)
+    // What the server refuses, it says before it confirms.
+    yield* Effect.yieldNow
+    if (Deferred.isDoneUnsafe(current.ended)) return yield* Deferred.await(current.ended)
     // What was published before is missed.
     listeners.hear("missed")
     if (yield* outage.over) yield* Effect.logInfo("Other nodes can be heard again")

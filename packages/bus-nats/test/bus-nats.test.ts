@@ -3,11 +3,14 @@ import { NodeBus } from "@device-cloud/core"
 import { eventually } from "@device-cloud/testing"
 import { NodeBusContract } from "@device-cloud/testing/contracts"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Logger } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import * as NatsTestServer from "../../events-nats/test/NatsTestServer.ts"
 
-const nodeOn = (url: string) =>
-  Effect.map(Layer.build(Layer.fresh(BusNats.layer({ url }))), (node) => Context.get(node, NodeBus))
+const nodeOn = (url: string, credentials?: BusNats.NatsBusOptions["credentials"]) =>
+  Effect.map(Layer.build(Layer.fresh(BusNats.layer({ url, credentials }))), (node) => Context.get(node, NodeBus))
 
 /** A server, and what publishes on it, which has worked once. */
 const publishing = Effect.gen(function*() {
@@ -54,6 +57,35 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("the bus on NA
       yield* eventually(Effect.sync(() => messages.at(-1)), {
         until: (message) => message === "Other nodes can be heard again"
       })
+    }).pipe(Effect.scoped))
+
+  it.live("the log says once what the server does not let the node do, and that it cannot hear or tell others", () =>
+    Effect.gen(function*() {
+      const config = `authorization { users: [
+        { user: deaf, password: pw, permissions: { subscribe: { allow: ["x"] } } }
+        { user: dumb, password: pw, permissions: { publish: { allow: ["x"] } } }
+      ] }`
+      const directory = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-nats-"))),
+        (directory) => Effect.promise(() => rm(directory, { recursive: true }))
+      )
+      const file = join(directory, "nats.conf")
+      yield* Effect.promise(() => writeFile(file, config))
+      const server = yield* NatsTestServer.make("-c", file)
+      yield* server.start
+      for (const [user, what] of [["deaf", "Subscription"], ["dumb", "Publish"]] as const) {
+        const reasons: Array<unknown> = []
+        const bus = yield* nodeOn(server.url, { user, password: Redacted.make("pw") }).pipe(
+          Effect.provide(Logger.layer([Logger.make(({ message }) => void reasons.push(String([message].flat()[1])))]))
+        )
+        // It tries again every second.
+        yield* Effect.sleep("2500 millis")
+        assert.deepStrictEqual(reasons, [
+          `Disconnected: NATS refuses the node: Permissions Violation for ${what} to "device-cloud-bus.all"`
+        ])
+        const error = yield* Effect.flip(bus.publish([{ channel: "contract", payload: "" }]))
+        assert.deepInclude(error, { _tag: "StoreError", operation: "NodeBus.publish", retryable: true })
+      }
     }).pipe(Effect.scoped))
 
   it.live("says that it could not publish when the server dies before it has confirmed", () =>
