@@ -129,7 +129,7 @@ const make = ({ authorities, certificates, devices, holders }: Tables["Service"]
         const all = stored(deviceId)
         const known = all.find((each) => each.serial === serial)
         if (known === undefined) return Option.none()
-        const revoked = { ...known, revokedAt: known.revokedAt ?? at }
+        const revoked = { ...known, revokedAt: seen(known).revokedAt ?? at }
         certificates.set(deviceId, all.map((each) => each === known ? revoked : each))
         return Option.some(revoked)
       }),

@@ -286,7 +286,10 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("CertificateStore.ofDevice"))
       ),
     revoke: (deviceId, serial, at) =>
-      sql<CertificateRow>`UPDATE device_certificate SET revoked_at = coalesce(revoked_at, ${instant(at)})
+      sql<CertificateRow>`UPDATE device_certificate AS held SET revoked_at = coalesce(held.revoked_at,
+          (SELECT listed.revoked_at FROM revoked_serial AS listed
+            WHERE listed.authority_id = held.authority_id AND listed.serial = held.serial),
+          ${instant(at)})
         WHERE device_id = ${deviceId} AND serial = ${serial} RETURNING *`.pipe(
         Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), certificateFromRow)),
         Effect.mapError(storeError("CertificateStore.revoke"))

@@ -228,8 +228,10 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
     revoke: (deviceId, serial, at) =>
       sql.write("CertificateStore.revoke", () => {
         const row = sql.get<CertificateRow>(
-          `UPDATE device_certificate SET revoked_at = coalesce(revoked_at, ?) WHERE device_id = ? AND serial = ?
-            RETURNING *`,
+          `UPDATE device_certificate SET revoked_at = coalesce(revoked_at, (SELECT listed.revoked_at
+              FROM revoked_serial AS listed WHERE listed.authority_id = device_certificate.authority_id
+                AND listed.serial = device_certificate.serial), ?)
+            WHERE device_id = ? AND serial = ? RETURNING *`,
           [at, deviceId, serial]
         )
         return Option.map(Option.fromUndefinedOr(row), certificateFromRow)

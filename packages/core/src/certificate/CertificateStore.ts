@@ -75,12 +75,15 @@ export class CertificateStore extends Context.Service<CertificateStore, {
     revoked: ReadonlyArray<RevokedSerial>
   ) => Effect.Effect<"stored" | "older" | "not-found", StoreError>
   /**
-   * Stores a certificate, and removes those of the device that do not count at
-   * `createdAt`, except those of registered authorities that `revoke` has revoked
-   * and that have not expired: they must not come back. `othersEndAt`: when the
-   * others of the device stop to count at the latest, Unix milliseconds; null: they
-   * are not touched. Returns `taken` if the fingerprint, or the serial number at
-   * this device, is there, and `full` if the device has `limit` others.
+   * Stores a certificate, and removes those of the device that have ended at
+   * `createdAt` or that `revoke` has revoked, except revoked ones of registered
+   * authorities that have not expired: they must not come back. What only the list
+   * of an authority revokes stays: a later list may let it count again.
+   * `othersEndAt`: when the others of the device stop to count at the latest, Unix
+   * milliseconds; null: they are not touched. Returns `taken` if the fingerprint, or
+   * the serial number at this device, is there, and `full` if the device has `limit`
+   * others, revoked ones included; then nothing of the others changes but what is
+   * removed.
    */
   readonly insert: (
     certificate: NewCertificate,
@@ -90,7 +93,8 @@ export class CertificateStore extends Context.Service<CertificateStore, {
   readonly ofDevice: (deviceId: DeviceId) => Effect.Effect<ReadonlyArray<DeviceCertificate>, StoreError>
   /**
    * Revokes a certificate at `at`, Unix milliseconds, and returns it. One that is
-   * revoked keeps its time.
+   * revoked, here or on the list of its authority, keeps its time; no later list
+   * lets it count again.
    */
   readonly revoke: (
     deviceId: DeviceId,

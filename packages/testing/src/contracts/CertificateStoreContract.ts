@@ -10,7 +10,8 @@ import {
   type NewAuthority,
   type NewCertificate,
   type ProjectId,
-  ProjectStore
+  ProjectStore,
+  type RevokedSerial
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
@@ -91,6 +92,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* store.insertAuthority(newAuthority(mine.id), { privateKey: null, limit: 2 }),
           "full"
         )
+        assert.strictEqual(
+          yield* store.insertAuthority(newAuthority(mine.id, { fingerprint: first.fingerprint }), {
+            privateKey: null,
+            limit: 2
+          }),
+          "taken"
+        )
         assert.deepStrictEqual(
           yield* store.authorities(mine.id),
           [first, second].map((authority) => ({ ...authority, revocationList: null }))
@@ -120,21 +128,24 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* CertificateStore
         const { id } = yield* insertProject
         assert.isTrue(Option.isNone(yield* store.ownAuthority(id)))
-        const outcomes = yield* Effect.all(
-          Array.from(
-            { length: 6 },
-            (_, i) =>
-              store.insertAuthority(newAuthority(id, { kind: "own", state: "active" }), {
-                privateKey: `key ${i}`,
-                limit: 10
-              })
-          ),
+        const drafts = Array.from({ length: 6 }, () => newAuthority(id, { kind: "own", state: "active" }))
+        const outcomes = yield* Effect.forEach(
+          drafts,
+          (draft, i) => store.insertAuthority(draft, { privateKey: `key ${i}`, limit: 10 }),
           { concurrency: "unbounded" }
         )
         assert.deepStrictEqual(outcomes.toSorted(), ["inserted", ...Array.from({ length: 5 }, () => "taken")])
         const own = Option.getOrThrow(yield* store.ownAuthority(id))
-        assert.strictEqual(own.privateKey, `key ${outcomes.indexOf("inserted")}`)
-        assert.deepStrictEqual(yield* store.authorities(id), [own.authority])
+        const inserted = outcomes.indexOf("inserted")
+        assert.strictEqual(own.privateKey, `key ${inserted}`)
+        // The key leaves the store beside the authority, never in it.
+        const authority = { ...drafts[inserted]!, revocationList: null }
+        assert.deepStrictEqual(own.authority, authority)
+        assert.deepStrictEqual(yield* store.authorities(id), [authority])
+        assert.deepStrictEqual(
+          Option.getOrThrow(yield* store.authority(id, authority.authorityId)),
+          authority
+        )
       }))
 
     it.effect("finds certificates by fingerprint with their devices, the newest first at a device", () =>
@@ -209,6 +220,49 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(later)])
       }))
 
+    it.effect("revoked certificates that are kept count as others", () =>
+      Effect.gen(function*() {
+        const store = yield* CertificateStore
+        const { authorityId, deviceId } = yield* insertBoth()
+        const certificate = newCertificate(deviceId, authorityId)
+        yield* store.insert(certificate, untouched)
+        yield* store.revoke(deviceId, certificate.serial, epoch)
+        assert.strictEqual(
+          yield* store.insert(newCertificate(deviceId, authorityId), { othersEndAt: null, limit: 1 }),
+          "full"
+        )
+      }))
+
+    it.effect("a certificate that is refused ends no others, and one that is stored ends none of another device", () =>
+      Effect.gen(function*() {
+        const store = yield* CertificateStore
+        const { authorityId, deviceId, product } = yield* insertBoth()
+        const [other] = yield* insertDevices(product, [newDevice()])
+        const [mine, theirs] = [newCertificate(deviceId, authorityId), newCertificate(other!.deviceId, authorityId)]
+        yield* store.insert(mine, untouched)
+        yield* store.insert(theirs, untouched)
+        const ending = { othersEndAt: epoch + 1000, limit: 1 }
+        const { fingerprint } = theirs
+        for (
+          const [certificate, outcome] of [
+            [newCertificate(deviceId, authorityId, { fingerprint }), "taken"],
+            [newCertificate(deviceId, authorityId, { serial: mine.serial }), "taken"],
+            [newCertificate(deviceId, authorityId), "full"],
+            [newCertificate(deviceId, "missing"), "no-authority"]
+          ] as const
+        ) {
+          assert.strictEqual(yield* store.insert(certificate, ending), outcome)
+        }
+        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(mine)])
+        const next = newCertificate(deviceId, authorityId)
+        assert.strictEqual(yield* store.insert(next, { ...ending, limit: 2 }), "inserted")
+        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [
+          stored(next),
+          { ...stored(mine), endsAt: epoch + 1000 }
+        ])
+        assert.deepStrictEqual(yield* store.ofDevice(other!.deviceId), [stored(theirs)])
+      }))
+
     it.effect("ends the others of the device in time, and none later than it would", () =>
       Effect.gen(function*() {
         const store = yield* CertificateStore
@@ -255,6 +309,27 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         }
       }))
 
+    it.effect("revokes at one device alone, whoever else has the serial number", () =>
+      Effect.gen(function*() {
+        const store = yield* CertificateStore
+        const [one, other] = [yield* insertBoth(), yield* insertBoth()]
+        const certificate = newCertificate(one.deviceId, one.authorityId)
+        const { serial } = certificate
+        const same = newCertificate(other.deviceId, other.authorityId, { serial })
+        yield* store.insert(certificate, untouched)
+        assert.isTrue(Option.isNone(yield* store.revoke(other.deviceId, serial, epoch + 1)))
+        assert.deepStrictEqual(yield* store.ofDevice(one.deviceId), [stored(certificate)])
+        yield* store.insert(same, untouched)
+        yield* store.revoke(one.deviceId, serial, epoch + 1)
+        assert.deepStrictEqual(yield* store.ofDevice(one.deviceId), [{ ...certificate, revokedAt: epoch + 1 }])
+        assert.deepStrictEqual(yield* store.ofDevice(other.deviceId), [stored(same)])
+        // So does the list of an authority: numbers of another authority are not its own.
+        const list = { issuedAt: epoch, nextAt: null, size: 1 }
+        yield* store.putRevocationList(one.product.projectId, one.authorityId, list, [{ serial, revokedAt: epoch }])
+        assert.deepStrictEqual(yield* store.ofDevice(other.deviceId), [stored(same)])
+        assert.isNull(Option.getOrThrow(yield* store.find(same.fingerprint)).revokedAt)
+      }))
+
     it.effect("what the list of an authority revokes is revoked while it is on the list", () =>
       Effect.gen(function*() {
         const store = yield* CertificateStore
@@ -279,8 +354,55 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         assert.strictEqual(yield* put(epoch, []), "older")
         assert.deepStrictEqual(yield* revokedAt, [null, epoch + 7000])
+        // One that is as old takes the place of the stored one, the numbers on that with it.
+        assert.strictEqual(yield* put(epoch + day, [second.serial]), "stored")
+        assert.deepStrictEqual(yield* revokedAt, [epoch + 7000, null])
+        yield* store.activateAuthority(projectId, authorityId)
+        assert.deepStrictEqual(
+          Option.getOrThrow(yield* store.authority(projectId, authorityId)).revocationList,
+          { issuedAt: epoch + day, nextAt: epoch + 2 * day, size: 1 }
+        )
         assert.strictEqual(yield* put(epoch + 2 * day, []), "stored")
         assert.deepStrictEqual(yield* revokedAt, [null, null])
+      }))
+
+    it.effect("the list of an authority revokes what is stored after it, too, and its time stays", () =>
+      Effect.gen(function*() {
+        const store = yield* CertificateStore
+        const { authorityId, deviceId, product: { projectId } } = yield* insertBoth()
+        const certificate = newCertificate(deviceId, authorityId)
+        const { fingerprint, serial } = certificate
+        const put = (issuedAt: number, revoked: ReadonlyArray<RevokedSerial>) =>
+          store.putRevocationList(projectId, authorityId, { issuedAt, nextAt: null, size: revoked.length }, revoked)
+        yield* put(epoch, [{ serial, revokedAt: epoch - 7000 }])
+        assert.strictEqual(yield* store.insert(certificate, untouched), "inserted")
+        const revoked = { ...certificate, revokedAt: epoch - 7000 }
+        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [revoked])
+        assert.strictEqual(Option.getOrThrow(yield* store.find(fingerprint)).revokedAt, epoch - 7000)
+        // What the list has revoked stays at the device: a later list may let it count again.
+        const next = newCertificate(deviceId, authorityId)
+        yield* store.insert(next, untouched)
+        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(next), revoked])
+        // Once `revoke` has revoked it, no list brings it back.
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.revoke(deviceId, serial, epoch + 1)), revoked)
+        yield* put(epoch + 1, [])
+        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(next), revoked])
+      }))
+
+    it.effect("a certificate that is gone can be stored again", () =>
+      Effect.gen(function*() {
+        const store = yield* CertificateStore
+        const { authority, authorityId, deviceId, product: { projectId } } = yield* insertBoth()
+        const certificate = newCertificate(deviceId, authorityId, { endsAt: epoch + 1000 })
+        yield* store.insert(certificate, untouched)
+        // It has ended, and goes when the next one comes.
+        yield* store.insert(newCertificate(deviceId, authorityId, { createdAt: epoch + 1000 }), untouched)
+        const again = { ...certificate, endsAt: null, createdAt: epoch + 1000 }
+        assert.strictEqual(yield* store.insert(again, untouched), "inserted")
+        yield* store.removeAuthority(projectId, authorityId)
+        assert.strictEqual(yield* store.insertAuthority(authority, registered), "inserted")
+        assert.strictEqual(yield* store.insert(certificate, untouched), "inserted")
+        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(certificate)])
       }))
 
     it.effect("certificates go with their device, and with their authority", () =>
