@@ -463,6 +463,31 @@ inBrowser((inWindow) => {
     { locale: "zh-CN" }
   )
 
+  inWindow(
+    "a part of a page whose files do not come says so, and comes with the page",
+    async ({ page, product, site }) => {
+      await signIn(page, site)
+      await visit(page, site, product)
+      const files = /\/console\/assets\/(check|cron)-/
+      const notice = page.getByRole("alert").filter({
+        hasText: "The server is away, or has another version of the console."
+      })
+      await page.route(files, (route) => route.fulfill({ status: 404 }))
+      await page.getByRole("link", { name: "Thing model" }).click()
+      await notice.waitFor()
+      await page.unroute(files)
+      const loaded = page.waitForEvent("load")
+      await notice.getByRole("button", { name: "Try again" }).click()
+      await loaded
+      await page.getByText("The model is valid.").waitFor()
+      await visit(page, site, "/console/scenes/new")
+      await page.route(files, (route) => route.fulfill({ status: 404 }))
+      await page.getByLabel("Add a trigger").selectOption("trigger/cron")
+      await page.getByRole("button", { name: "Add", exact: true }).first().click()
+      await notice.waitFor()
+    }
+  )
+
   inWindow("who signs out of a session that has ended is signed out", async ({ context, page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/products")

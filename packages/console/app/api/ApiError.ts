@@ -5,6 +5,9 @@
 /** The paths of refused fields, each with what was expected of it. */
 export type Issues = Readonly<Record<string, ReadonlyArray<string>>>
 
+/** The code when files of the console do not come: the server is away, or serves another version of it by now. */
+export const filesMissing = -1
+
 /** What the API refused; `message` is its own sentence. Code 0: the server was not reached. */
 export class ApiError extends Error {
   override readonly name = "ApiError"

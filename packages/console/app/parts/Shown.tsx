@@ -3,7 +3,7 @@
  * it is there.
  */
 import type { ComponentChildren } from "preact"
-import type { ApiError } from "../api/ApiError.ts"
+import { type ApiError, filesMissing } from "../api/ApiError.ts"
 import type { QueryState } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
 import { Empty } from "./Page.tsx"
@@ -14,11 +14,12 @@ export const Shown = <A,>(
 ) => {
   const { common } = useTexts()
   const { data, error, isLoading, reload } = query
+  const retry = error?.code === filesMissing ? () => location.reload() : error?.isPassing ? reload : undefined
   return (
     <>
       {error !== undefined && (error.isMissing && data === undefined
         ? <Empty title={error.message}>{common.notFoundHint}</Empty>
-        : <Failure error={error} onRetry={error.isPassing ? reload : undefined} />)}
+        : <Failure error={error} onRetry={retry} />)}
       {data !== undefined
         ? children(data)
         : isLoading && <p class="loading" role="status">{common.loading}</p>}

@@ -1,11 +1,12 @@
 /**
  * A time as cron, with its words and its next times.
  */
-import { useEffect, useState } from "preact/hooks"
+import { useQuery } from "../../api/useQuery.ts"
 import { TextField } from "../../parts/Form.tsx"
+import { loadPart } from "../../parts/loadPart.ts"
+import { Failure } from "../../parts/Shown.tsx"
 import { Time } from "../../parts/Small.tsx"
 import { language, useTexts } from "../../text/text.ts"
-import type * as Cron from "./cron.ts"
 
 export const CronField = (
   { expression, onExpression, onTimeZone, path, timeZone }: {
@@ -17,11 +18,7 @@ export const CronField = (
   }
 ) => {
   const { scenes: { fields } } = useTexts()
-  const [cron, setCron] = useState<typeof Cron>()
-  useEffect(() => {
-    // Without this file the field says less.
-    void import("./cron.ts").then((module) => setCron(module), () => {})
-  }, [])
+  const { data: cron, error } = useQuery(() => loadPart(() => import("./cron.ts")), [])
   const words = cron?.inWords(expression, language.value)
   const times = words === undefined ? undefined : cron?.nextTimes(expression, timeZone)
   return (
@@ -40,6 +37,7 @@ export const CronField = (
         value={timeZone}
         onInput={onTimeZone}
       />
+      {error !== undefined && <Failure error={error} />}
       {times !== undefined && (
         <div class="small soft">
           {times.length === 0 ? fields.never : fields.next}

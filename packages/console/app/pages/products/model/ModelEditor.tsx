@@ -7,6 +7,7 @@ import { canOperate } from "../../../api/session.ts"
 import { useQuery } from "../../../api/useQuery.ts"
 import { ask } from "../../../parts/Dialog.tsx"
 import { AreaField } from "../../../parts/Form.tsx"
+import { loadPart } from "../../../parts/loadPart.ts"
 import { Card } from "../../../parts/Page.tsx"
 import { Shown } from "../../../parts/Shown.tsx"
 import { tell, tellFailure } from "../../../parts/toasts.tsx"
@@ -26,7 +27,7 @@ interface StoredModel {
 
 export const ModelEditor = ({ productKey }: { readonly productKey: string }) => {
   const query = useQuery(async (signal) => {
-    const check = await import("./check.ts")
+    const check = await loadPart(() => import("./check.ts"))
     return { check, stored: await readModel(check, productKey, signal) }
   }, [productKey])
   return (

@@ -6,6 +6,7 @@ import { canOperate } from "../../../api/session.ts"
 import { useQuery } from "../../../api/useQuery.ts"
 import { ask } from "../../../parts/Dialog.tsx"
 import { SelectField } from "../../../parts/Form.tsx"
+import { loadPart } from "../../../parts/loadPart.ts"
 import { modelOf } from "../../../parts/model/Model.ts"
 import { Card, Empty } from "../../../parts/Page.tsx"
 import { Shown } from "../../../parts/Shown.tsx"
@@ -21,7 +22,7 @@ export const Versions = ({ productKey }: { readonly productKey: string }) => {
   const url = useUrl()
   const query = useQuery(async (signal) => {
     const [check, { results }] = await Promise.all([
-      import("./check.ts"),
+      loadPart(() => import("./check.ts")),
       api.thingModels.listThingModelVersions({ params: { product_key: productKey }, signal })
     ])
     return { check, results }
