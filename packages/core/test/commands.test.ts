@@ -12,7 +12,9 @@ import {
   type DownlinkMessage,
   type Json,
   maxWaiting,
+  NodeBus,
   Shadows,
+  StoreError,
   ThingModels,
   Uplink
 } from "@device-cloud/core"
@@ -20,7 +22,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Clock, Deferred, Effect, Fiber, Layer, Queue } from "effect"
+import { Clock, Deferred, Effect, Fiber, Layer, Logger, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import { cloudWith } from "./FaultyCloud.ts"
@@ -743,4 +745,31 @@ it.effect("a command that was delivered before all servers stopped waits a minut
       yield* TestClock.adjust("15 seconds")
       assert.strictEqual(yield* stateOf(silent), "expired")
     }).pipe((after) => Effect.flatMap(node, (cloud) => Effect.provideContext(after, cloud)))
+  }).pipe(Effect.scoped, Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer))))
+
+it.effect("the log says once that other nodes cannot be told of commands, however many there are", () =>
+  Effect.gen(function*() {
+    const logged: Array<unknown> = []
+    const log = Logger.layer([Logger.make(({ message }) => void logged.push([message].flat()[0]))])
+    const away = Effect.fail(
+      new StoreError({ operation: "NodeBus.publish", retryable: true, cause: new Error("away") })
+    )
+    const DeafBus = Layer.effect(
+      NodeBus,
+      Effect.map(NodeBus, (bus) => NodeBus.of({ ...bus, publish: () => away }))
+    ).pipe(Layer.provideMerge(StorageMemory.layerNode))
+    const node = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(DeafBus), Layer.provideMerge(log))))
+    const [owner, other] = [yield* node, yield* node]
+    const product = yield* Effect.provideContext(Fixtures.createProduct(), owner)
+    const identity = yield* Effect.provideContext(Fixtures.createDevice(product), owner)
+    yield* Effect.provideContext(SimulatedDevice.connect(identity), owner)
+    yield* TestClock.adjust("2 seconds")
+    yield* Effect.gen(function*() {
+      const { callService } = yield* Commands
+      for (let i = 0; i < 5; i++) {
+        yield* callService(product.projectId, identity.deviceId, "calibrate", {}, { ttl: 10 })
+        yield* TestClock.adjust("1 second")
+      }
+    }).pipe((calls) => Effect.provideContext(calls, other))
+    assert.lengthOf(logged.filter((line) => /told of commands/.test(String(line))), 1)
   }).pipe(Effect.scoped, Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer))))

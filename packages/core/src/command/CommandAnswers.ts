@@ -4,6 +4,7 @@
  */
 import { Array as Arr, Clock, Context, Effect, Latch, Layer, Option, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
+import * as Outage from "../kernel/Outage.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type Command, type CommandProgress, finalRank, rankOf } from "./Command.ts"
 import { CommandStore } from "./CommandStore.ts"
@@ -36,6 +37,7 @@ const lookEvery = "2 seconds"
 const make = Effect.gen(function*() {
   const store = yield* CommandStore
   const endedElsewhere = yield* CommandEnded
+  const outage = Outage.make("Other nodes cannot be told of answers")
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const listeners: Array<(messageId: number) => void> = []
@@ -62,9 +64,7 @@ const make = Effect.gen(function*() {
     })
     for (const [nodeId, some] of Object.entries(Arr.groupBy(notices, ({ nodeId }) => nodeId))) {
       runFork(
-        endedElsewhere.publish(some, nodeId).pipe(
-          Effect.catch((error) => Effect.logWarning("Another node could not be told of answers", error))
-        )
+        outage.attempted(endedElsewhere.publish(some, nodeId))
       )
     }
   }

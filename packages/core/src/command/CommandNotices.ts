@@ -6,6 +6,7 @@ import { Array as Arr, Effect, Queue, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { DeviceId } from "../device/Device.ts"
 import type { Json } from "../kernel/Json.ts"
+import * as Outage from "../kernel/Outage.ts"
 import { ProjectId } from "../project/Project.ts"
 import { type Command, CommandState } from "./Command.ts"
 import type { Enqueued } from "./CommandStore.ts"
@@ -79,6 +80,7 @@ export const commandOf = ({ command, deviceId, messageId }: CommandNotice): Comm
 /** Publishes notices by address and calls `heard` with those of other nodes, until the scope closes. */
 export const make = Effect.fnUntraced(function*(heard: (notice: CommandNotice) => Effect.Effect<void>) {
   const channel = yield* CommandStored
+  const outage = Outage.make("Other nodes cannot be told of commands")
   const outbox = yield* Queue.sliding<readonly [nodeId: string, notice: CommandNotice]>(capacity)
   // A sweep says what the latest command is of each device that this node owns.
   yield* channel.subscribe({ heard, missed: Effect.void })
@@ -90,7 +92,7 @@ export const make = Effect.fnUntraced(function*(heard: (notice: CommandNotice) =
         { concurrency: "unbounded", discard: true }
       )
     ),
-    Effect.catch((error) => Effect.logWarning("Other nodes could not be told of commands", error)),
+    outage.attempted,
     Effect.forever,
     Effect.forkScoped
   )

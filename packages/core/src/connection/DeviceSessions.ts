@@ -8,6 +8,7 @@ import { NodeBus } from "../cluster/NodeBus.ts"
 import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DomainError } from "../kernel/DomainError.ts"
+import * as Outage from "../kernel/Outage.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import {
@@ -134,6 +135,7 @@ const connections = Metric.gauge("device_cloud_connections", { description: "Dev
 const make = Effect.gen(function*() {
   const presence = yield* Presence
   const channel = yield* SessionChannel
+  const outage = Outage.make("Other nodes cannot be told of devices")
   const { nodeId } = yield* NodeBus
   const lifecycle = yield* DeviceLifecycle
   const { sweep } = yield* PresenceTimes
@@ -147,10 +149,7 @@ const make = Effect.gen(function*() {
   const count = () => connections.updateUnsafe(nodeSessions.size, context)
   count()
 
-  const publish = (notices: ReadonlyArray<SessionNotice>, to?: string) =>
-    channel.publish(notices, to).pipe(
-      Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a device", error))
-    )
+  const publish = (notices: ReadonlyArray<SessionNotice>, to?: string) => outage.attempted(channel.publish(notices, to))
 
   const handOver = yield* HandOver.make(nodeSessions, {
     replaced: (deviceId, epoch, to) => publish([{ _tag: "Replaced", deviceId, epoch, nodeId }], to),

@@ -7,25 +7,30 @@ import { Cause, Effect } from "effect"
 export interface Outage {
   /** Logs a warning with the error, or the cause, unless the last attempt failed for the same reason. */
   readonly failed: (error: unknown) => Effect.Effect<void>
+  /** Runs an attempt. Its failure is in the log, as that of `failed`, and nowhere else. */
+  readonly attempted: (attempt: Effect.Effect<void, unknown>) => Effect.Effect<void>
   /** It has succeeded. Returns whether it failed before. */
   readonly over: Effect.Effect<boolean>
 }
 
 export const make = (warning: string): Outage => {
   let latest: string | undefined
-  return {
-    failed: (error) =>
-      Effect.suspend(() => {
-        const reason = reasonOf(Cause.isCause(error) ? Cause.squash(error) : error)
-        if (reason === latest) return Effect.void
-        latest = reason
-        return Effect.logWarning(warning, error)
-      }),
-    over: Effect.sync(() => {
-      const hasFailed = latest !== undefined
-      latest = undefined
-      return hasFailed
+  const failed = (error: unknown) =>
+    Effect.suspend(() => {
+      const reason = reasonOf(Cause.isCause(error) ? Cause.squash(error) : error)
+      if (reason === latest) return Effect.void
+      latest = reason
+      return Effect.logWarning(warning, error)
     })
+  const over = Effect.sync(() => {
+    const hasFailed = latest !== undefined
+    latest = undefined
+    return hasFailed
+  })
+  return {
+    failed,
+    attempted: (attempt) => Effect.matchEffect(attempt, { onFailure: failed, onSuccess: () => Effect.asVoid(over) }),
+    over
   }
 }
 

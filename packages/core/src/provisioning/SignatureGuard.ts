@@ -6,6 +6,7 @@ import { Array, Clock, Context, Effect, Layer, Queue, Result, Schema } from "eff
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { DomainError } from "../kernel/DomainError.ts"
 import { addressGroup } from "../kernel/NetworkAddress.ts"
+import * as Outage from "../kernel/Outage.ts"
 import { RateWindow } from "../kernel/RateWindow.ts"
 import { ProofTurns } from "./ProofTurns.ts"
 
@@ -99,6 +100,7 @@ const make = Effect.gen(function*() {
     addresses.hit(suspect.address, at)
   }
 
+  const outage = Outage.make("Other nodes cannot be told of wrong signatures")
   const untold = yield* Queue.sliding<Suspect>(maxUntold)
   yield* Queue.takeAll(untold).pipe(
     Effect.flatMap((failures) =>
@@ -106,7 +108,7 @@ const make = Effect.gen(function*() {
         Object.values(Array.groupBy(failures, nameKey)).map((equal) => ({ node, ...equal[0], times: equal.length }))
       )
     ),
-    Effect.catch((error) => Effect.logWarning("Other nodes could not be told of wrong signatures", error)),
+    outage.attempted,
     Effect.forever,
     Effect.forkScoped
   )
