@@ -275,7 +275,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* create(projectId, named(devices)),
           yield* create(projectId, named(devices)),
           yield* create(projectId, named(devices)),
-          yield* create(projectId, named(devices))
+          yield* create(projectId, named(devices), epoch - 100)
         ]
         const over = epoch - 10 + ended.ttl * 1000
         for (const { bulkId } of [ended, second]) yield* store.cancel(bulkId, epoch - 10)

@@ -146,6 +146,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           document: draft(product).document
         })
         assert.deepStrictEqual(yield* store.ofDevices([deviceId], "open", 1), [yield* read])
+        // What a report leaves out stays, and new details take the place of the stored ones.
+        yield* store.report([report(device!, jobId, "in_progress", { details: { other: "2" } })])
+        assert.deepInclude(yield* read, { progress: 40, details: { other: "2" } })
+        yield* store.report([report(device!, jobId, "in_progress", { details })])
         assert.deepStrictEqual(yield* store.report([report(device!, jobId, "succeeded", { progress: 100 })]), [
           "stored"
         ])
@@ -243,6 +247,63 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* claim(10, 1), [[first!.deviceId, false]])
         assert.deepStrictEqual(yield* claim(10, 1), [[second!.deviceId, false]])
         assert.deepStrictEqual(yield* claim(10), [[third!.deviceId, false]])
+      }))
+
+    it.effect("the longest due comes first, of all jobs, the oldest device of each, however late", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        // The due tasks of other tests.
+        yield* store.claimDue({ now: epoch * 2, late: 0, again: epoch * 3, limit: 1000 })
+        const { devices: [first], product } = yield* insertJob(1, { createdAt: epoch + 10 })
+        const { devices: [earlier] } = yield* insertJob(1, { createdAt: epoch })
+        const [second] = yield* insertDevices(product, [newDevice()])
+        yield* create(product, { _tag: "Named", deviceIds: [second!.deviceId, first!.deviceId] }, {
+          createdAt: epoch + 20
+        })
+        // Only tasks in progress wait longer if nobody has looked for long.
+        const next = Effect.map(
+          store.claimDue({ now: epoch + 1000, late: epoch + 900, again: epoch + 2000, limit: 1 }),
+          (claimed) => claimed.map(({ deviceId }) => deviceId)
+        )
+        assert.deepStrictEqual(
+          [yield* next, yield* next, yield* next, yield* next, yield* next],
+          [[earlier!.deviceId], [first!.deviceId], [first!.deviceId], [second!.deviceId], []]
+        )
+      }))
+
+    it.effect("a task in progress is due when its time is over, a cancelled one when the device is to hear of it", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        // The due tasks of other tests.
+        yield* store.claimDue({ now: epoch * 2, late: 0, again: epoch * 3, limit: 1000 })
+        const endless = yield* insertJob(1)
+        const limited = yield* insertJob(1, { timeout: 60 })
+        const cancelled = yield* insertJob(2)
+        const [[slow], [quick], [knowing]] = [endless.devices, limited.devices, cancelled.devices]
+        const of = (...devices: ReadonlyArray<Device>) =>
+          store.ofDevices(devices.map(({ deviceId }) => deviceId), "open", 10)
+        yield* told(yield* of(slow!, quick!, knowing!))
+        yield* store.report([
+          report(slow!, endless.job.jobId, "in_progress"),
+          report(quick!, limited.job.jobId, "in_progress")
+        ])
+        // The device has said it itself: to be told of it changes nothing.
+        const before = yield* of(slow!, quick!)
+        yield* store.told(before, epoch + 2000)
+        assert.deepStrictEqual(yield* of(slow!, quick!), before)
+        yield* store.cancel(cancelled.job.jobId, epoch + 3000)
+        const claim = (now: number) =>
+          Effect.map(
+            store.claimDue({ now: epoch + now, late: epoch, again: epoch * 3, limit: 10 }),
+            (claimed) => claimed.map(({ deviceId }) => deviceId)
+          )
+        // The other device has never heard of its task.
+        assert.deepStrictEqual([yield* claim(2999), yield* claim(3000)], [[], [knowing!.deviceId]])
+        yield* store.told(yield* store.ofDevices([knowing!.deviceId], "untold", 10), epoch + 4000)
+        const task = Option.getOrThrow(yield* store.task(knowing!.deviceId, cancelled.job.jobId))
+        assert.deepInclude(task, { state: "cancelled", updatedAt: epoch + 3000 })
+        assert.deepStrictEqual([yield* claim(60_999), yield* claim(61_000)], [[], [quick!.deviceId]])
+        assert.deepStrictEqual(yield* claim(10_000_000), [])
       }))
 
     it.effect("whatever happens to tasks at once, each has one end", () =>
