@@ -20,7 +20,7 @@ import {
   runnerOf
 } from "@device-cloud/promise"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { Clock, Context, Duration, Effect, Exit, Layer, Queue, Scope } from "effect"
+import { Clock, Context, Duration, Effect, Exit, Layer, Option, Queue, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { TestClock } from "effect/testing"
 import type { DeviceTriple } from "./device/DeviceLink.ts"
@@ -151,13 +151,17 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
   let moved: Promise<void> = Promise.resolve()
   const advance = (time: Duration.Input) => {
     const movement = moved.then(() => {
-      if (Number.isNaN(time) || Duration.isNegative(Duration.fromInputUnsafe(time))) {
+      const duration = Option.getOrUndefined(Duration.fromInput(time))
+      if (duration === undefined) {
+        throw new TypeError(`time: expected milliseconds or a duration such as "5 minutes", not ${String(time)}`)
+      }
+      if (Number.isNaN(time) || Duration.isNegative(duration)) {
         throw new TypeError(`time: expected a duration that is not negative, not ${String(time)}`)
       }
-      if (now().getTime() + Duration.toMillis(time) >= endOfTime) {
+      if (now().getTime() + Duration.toMillis(duration) >= endOfTime) {
         throw new TypeError(`time: expected a duration that ends before 2255, not ${String(time)}`)
       }
-      return callRunner.promise(TestClock.adjust(time))
+      return callRunner.promise(TestClock.adjust(duration))
     })
     moved = movement.catch(() => undefined)
     return movement

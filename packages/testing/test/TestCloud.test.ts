@@ -159,8 +159,13 @@ describe("a test cloud with promises", () => {
   test("time that is none rejects, and changes nothing", async () => {
     const cloud = await TestCloud.start()
     const before = cloud.now().getTime()
-    const refused = await cloud.advance("1 sec" as never).catch(String)
-    assert.strictEqual(refused, "Error: Invalid Input: 1 sec")
+    for (const none of ["1 sec", undefined, null]) {
+      const refused = await cloud.advance(none as never).catch(String)
+      assert.strictEqual(
+        refused,
+        `TypeError: time: expected milliseconds or a duration such as "5 minutes", not ${String(none)}`
+      )
+    }
     for (const back of [-1000, "-5 minutes", -Infinity, NaN] as const) {
       const refused = await cloud.advance(back).catch(String)
       assert.strictEqual(refused, `TypeError: time: expected a duration that is not negative, not ${back}`)
