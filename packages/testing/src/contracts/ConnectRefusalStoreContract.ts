@@ -44,9 +44,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         ])
         yield* store.add([refusal(device, { times: 3, firstAt: epoch + 1, at: epoch + 9 })])
         const common = { address: "192.0.2.1", firstAt: epoch }
+        const disabled = { ...common, reason: "device disabled", returnCode: 5, times: 1, at: epoch + 7 }
+        const wrong = { ...common, reason: "wrong signature", returnCode: 4, times: 5, at: epoch + 9 }
+        assert.deepStrictEqual(yield* store.of(device.deviceId), [wrong, disabled])
+        // Another node tells late of what was earlier.
+        yield* store.add([refusal(device, { firstAt: epoch - 3, at: epoch - 2 })])
         assert.deepStrictEqual(yield* store.of(device.deviceId), [
-          { ...common, reason: "wrong signature", returnCode: 4, times: 5, at: epoch + 9 },
-          { ...common, reason: "device disabled", returnCode: 5, times: 1, at: epoch + 7 }
+          { ...wrong, times: 6, firstAt: epoch - 3 },
+          disabled
         ])
       }))
 
