@@ -115,6 +115,27 @@ inBrowser((inWindow) => {
     assert.strictEqual(await focused(page), "Access keys of the project")
   })
 
+  inWindow("who does something with selected rows goes on in their table", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/devices")
+    const toolbar = page.getByRole("toolbar")
+    const select = () => page.locator("tbody input").first().check()
+    await select()
+    await press(page, "Enable")
+    await toolbar.waitFor({ state: "detached" })
+    await twoFrames(page)
+    assert.strictEqual(await focused(page), "Devices")
+    await select()
+    await press(page, "Disable")
+    await page.getByRole("dialog").getByRole("button", { name: "Disable" }).press("Enter")
+    await page.getByRole("dialog").waitFor({ state: "detached" })
+    await twoFrames(page)
+    assert.deepStrictEqual([await focused(page), await toolbar.count()], ["Devices", 0])
+    await select()
+    await press(page, "Enable")
+    await toolbar.waitFor({ state: "detached" })
+  })
+
   inWindow(
     "who asks for earlier entries keeps the focus, also when there are no more",
     async ({ device, page, site }) => {

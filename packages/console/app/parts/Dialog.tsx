@@ -24,13 +24,13 @@ export const Dialog = (
   const id = useId()
   useEffect(() => {
     const element = dialog.current!
-    const before = document.activeElement
+    const before = [...aroundFocus()]
     element.showModal()
     element.querySelector<HTMLElement>("form :is(input, select, textarea)")?.focus()
     return () => {
       element.close()
       // The dialog is out of the page by now, so that the browser does not do this.
-      if (before instanceof HTMLElement && before.isConnected) before.focus()
+      before.find(({ isConnected }) => isConnected)?.focus()
     }
   }, [])
   return (
@@ -53,6 +53,13 @@ export const Dialog = (
       <Toasts />
     </dialog>
   )
+}
+
+/** What has the focus, and what around it can have it once that is gone. */
+function* aroundFocus(): Iterable<HTMLElement> {
+  for (let element = document.activeElement; element instanceof HTMLElement; element = element.parentElement) {
+    if (element === document.activeElement || element.hasAttribute("tabindex")) yield element
+  }
 }
 
 /** What is asked before something is done. */

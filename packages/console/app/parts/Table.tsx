@@ -18,6 +18,8 @@ export interface Column<Row> {
 export interface Selection {
   readonly keys: ReadonlySet<string>
   readonly onChange: (keys: ReadonlySet<string>) => void
+  /** What can be done with them; it stands above the table while there are any. */
+  readonly actions: ComponentChildren
 }
 
 /** `caption` says what the table lists, for those who do not see it. */
@@ -42,53 +44,64 @@ export const Table = <Row,>(
     }
     selection?.onChange(next)
   }
+  const whole = useRef<HTMLDivElement>(null)
   const frame = useRef<HTMLDivElement>(null)
-  const hadFocus = frame.current?.contains(document.activeElement) === true
-  // A row that had the focus is gone: one goes on in the table.
+  const hadFocus = whole.current?.contains(document.activeElement) === true
+  const goOn = () => frame.current!.focus({ preventScroll: true })
+  // A row or an action that had the focus is gone: one goes on in the table.
   useLayoutEffect(() => {
-    if (hadFocus && document.activeElement === document.body) frame.current!.focus({ preventScroll: true })
+    if (hadFocus && document.activeElement === document.body) goOn()
   })
   return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label={caption} ref={frame}>
-      <table>
-        <caption class="visually-hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {selection !== undefined && (
-              <th class="tight">
-                <input
-                  type="checkbox"
-                  aria-label={common.selectAll}
-                  checked={areAllSelected}
-                  onChange={(event) => toggle(keys, event.currentTarget.checked)}
-                />
-              </th>
-            )}
-            {columns.map(({ id, kind, title }) => <th key={id} scope="col" class={kind ?? ""}>{title}</th>)}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => {
-            const key = keyOf(row)
-            const isSelected = selection?.keys.has(key) === true
-            return (
-              <tr key={key} {...selection === undefined ? {} : { "aria-selected": isSelected }}>
-                {selection !== undefined && (
-                  <td class="tight">
-                    <input
-                      type="checkbox"
-                      aria-label={common.selectRow(nameOf(row))}
-                      checked={isSelected}
-                      onChange={(event) => toggle([key], event.currentTarget.checked)}
-                    />
-                  </td>
-                )}
-                {columns.map(({ cell, id, kind }) => <td key={id} class={kind ?? ""}>{cell(row)}</td>)}
-              </tr>
-            )
-          })}
-        </tbody>
-      </table>
+    <div
+      class="stack"
+      ref={whole}
+      // A dialog that closes when its button is gone gives the focus to what stood around the button.
+      tabIndex={-1}
+      onFocus={({ currentTarget, target }) => target === currentTarget && goOn()}
+    >
+      {selection?.actions}
+      <div class="table-frame" tabIndex={0} role="region" aria-label={caption} ref={frame}>
+        <table>
+          <caption class="visually-hidden">{caption}</caption>
+          <thead>
+            <tr>
+              {selection !== undefined && (
+                <th class="tight">
+                  <input
+                    type="checkbox"
+                    aria-label={common.selectAll}
+                    checked={areAllSelected}
+                    onChange={(event) => toggle(keys, event.currentTarget.checked)}
+                  />
+                </th>
+              )}
+              {columns.map(({ id, kind, title }) => <th key={id} scope="col" class={kind ?? ""}>{title}</th>)}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => {
+              const key = keyOf(row)
+              const isSelected = selection?.keys.has(key) === true
+              return (
+                <tr key={key} {...selection === undefined ? {} : { "aria-selected": isSelected }}>
+                  {selection !== undefined && (
+                    <td class="tight">
+                      <input
+                        type="checkbox"
+                        aria-label={common.selectRow(nameOf(row))}
+                        checked={isSelected}
+                        onChange={(event) => toggle([key], event.currentTarget.checked)}
+                      />
+                    </td>
+                  )}
+                  {columns.map(({ cell, id, kind }) => <td key={id} class={kind ?? ""}>{cell(row)}</td>)}
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      </div>
     </div>
   )
 }

@@ -58,22 +58,28 @@ export const DeviceList = () => {
           // Somebody else may have deleted one that was selected.
           const ids = rows.map(({ device_id }) => device_id).filter((id) => selected.has(id))
           return (
-            <>
-              {ids.length > 0 && (
-                <BulkActions ids={ids} onDone={(left) => {
-                  setSelected(new Set(left))
-                  query.reload()
-                }} />
-              )}
-              <Table
-                caption={devices.caption}
-                columns={columnsOf()}
-                rows={rows}
-                keyOf={({ device_id }) => device_id}
-                nameOf={({ device_name }) => device_name}
-                selection={canOperate.value ? { keys: selected, onChange: setSelected } : undefined}
-              />
-            </>
+            <Table
+              caption={devices.caption}
+              columns={columnsOf()}
+              rows={rows}
+              keyOf={({ device_id }) => device_id}
+              nameOf={({ device_name }) => device_name}
+              selection={canOperate.value
+                ? {
+                  keys: selected,
+                  onChange: setSelected,
+                  actions: ids.length > 0 && (
+                    <BulkActions
+                      ids={ids}
+                      onDone={(left) => {
+                        setSelected(new Set(left))
+                        query.reload()
+                      }}
+                    />
+                  )
+                }
+                : undefined}
+            />
           )
         }}
       </Listing>

@@ -57,7 +57,6 @@ export const Group = ({ id }: { readonly id: string }) => {
           {group.desc !== "" && <p>{group.desc}</p>}
           <p class="soft">{groups.kindHints[group.type]}</p>
           {group.query !== null && <Json value={group.query} />}
-          {selected.size > 0 && <TakeOut id={id} name={group.name} ids={[...selected]} onDone={reload} />}
           <Listing query={members} empty={<p class="soft">{groups.noDevices}</p>}>
             {(rows) => (
               <Table
@@ -67,7 +66,13 @@ export const Group = ({ id }: { readonly id: string }) => {
                 keyOf={({ device_id }) => device_id}
                 nameOf={({ device_name }) => device_name}
                 selection={canOperate.value && group.type === "static"
-                  ? { keys: selected, onChange: setSelected }
+                  ? {
+                    keys: selected,
+                    onChange: setSelected,
+                    actions: selected.size > 0 && (
+                      <TakeOut id={id} name={group.name} ids={[...selected]} onDone={reload} />
+                    )
+                  }
                   : undefined}
               />
             )}

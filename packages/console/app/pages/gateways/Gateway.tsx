@@ -106,18 +106,25 @@ const Topology = ({ gatewayId, name, reload, subDevices }: {
         ? <Empty title={gateways.noSubDevices}>{gateways.noSubDevicesHint}</Empty>
         : (
           <>
-            {chosen.length > 0 && (
-              <div class="row">
-                <span>{common.selected(chosen.length)}</span>
-                <button type="button" class="button danger" onClick={askRemove}>{gateways.remove(chosen.length)}</button>
-              </div>
-            )}
             <Table
               caption={gateways.subDevicesOf(name)}
               rows={shown}
               keyOf={({ device_id }) => device_id}
               nameOf={({ device_name }) => device_name}
-              selection={may("operator") ? { keys: selected, onChange: setSelected } : undefined}
+              selection={may("operator")
+                ? {
+                  keys: selected,
+                  onChange: setSelected,
+                  actions: chosen.length > 0 && (
+                    <div class="row">
+                      <span>{common.selected(chosen.length)}</span>
+                      <button type="button" class="button danger" onClick={askRemove}>
+                        {gateways.remove(chosen.length)}
+                      </button>
+                    </div>
+                  )
+                }
+                : undefined}
               columns={[
                 {
                   id: "name",
