@@ -19,11 +19,18 @@ export const Frame = (
   const { path } = useLocation()
   const [isOpen, setOpen] = useState(false)
   const menu = useRef<HTMLButtonElement>(null)
+  const main = useRef<HTMLElement>(null)
   useEffect(() => setOpen(false), [path])
   const closeByKey = (event: KeyboardEvent) => {
     if (!isOpen || event.key !== "Escape") return
     setOpen(false)
     menu.current?.focus()
+  }
+  // A link to the page where one is changes no path, and its page takes no focus.
+  const closeByLink = ({ target }: MouseEvent) => {
+    if (!isOpen || !(target instanceof Element) || target.closest("a") === null) return
+    setOpen(false)
+    main.current?.focus()
   }
   return (
     <>
@@ -37,19 +44,20 @@ export const Frame = (
           aria-expanded={isOpen}
           aria-controls="side"
           onClick={() => setOpen(!isOpen)}
+          onKeyDown={closeByKey}
         >
           {common.menu}
         </button>
       </header>
       <div class="frame">
-        <div id="side" class={isOpen ? "side open" : "side"} onKeyDown={closeByKey}>
+        <div id="side" class={isOpen ? "side open" : "side"} onKeyDown={closeByKey} onClick={closeByLink}>
           <Brand />
           <Navigation path={path} />
           <Settings />
         </div>
         <div>
           {connection.value === "lost" && <div class="banner" role="status">{common.lost}</div>}
-          <main id="main" tabIndex={-1} aria-busy={isBusy}>{children}</main>
+          <main id="main" tabIndex={-1} ref={main} aria-busy={isBusy}>{children}</main>
         </div>
       </div>
     </>

@@ -136,6 +136,21 @@ inBrowser((inWindow) => {
     await toolbar.waitFor({ state: "detached" })
   })
 
+  inWindow("the menu of a narrow window closes when it is done with, and the focus goes on", async ({ page, site }) => {
+    await signIn(page, site)
+    await page.setViewportSize({ width: 360, height: 640 })
+    await visit(page, site, "/console/devices?page=2")
+    const menu = page.getByRole("button", { name: "Menu" })
+    const isOpen = () => menu.getAttribute("aria-expanded")
+    await menu.press("Enter")
+    await menu.press("Escape")
+    assert.deepStrictEqual([await isOpen(), await focused(page)], ["false", "Menu"])
+    await menu.press("Enter")
+    await page.getByRole("link", { name: "Devices", exact: true }).first().press("Enter")
+    await page.getByText("Page 1 of 2", { exact: true }).waitFor()
+    assert.deepStrictEqual([await isOpen(), await page.locator("main:focus").count()], ["false", 1])
+  })
+
   inWindow(
     "who asks for earlier entries keeps the focus, also when there are no more",
     async ({ device, page, site }) => {
