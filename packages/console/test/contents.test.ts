@@ -94,6 +94,22 @@ inBrowser((inWindow) => {
   )
 
   inWindow(
+    "a key of several products goes from a tag, and from a batch, to the devices that have it",
+    async ({ call, device, ofProductsKey, page, product, site }) => {
+      const tags = `${device.replace("/console/devices", "/things")}/tags`
+      await call("PUT", tags, { tags: { room: "attic" } })
+      await signIn(page, site, ofProductsKey)
+      await visit(page, site, device)
+      await page.getByRole("link", { name: "room: attic" }).click()
+      await page.getByText("1 in total", { exact: true }).waitFor()
+      await visit(page, site, product.replace("/console/products/", "/console/devices?view=batches&product="))
+      await page.getByRole("link", { name: "Show devices" }).click()
+      await page.getByText("30 in total", { exact: true }).waitFor()
+      await call("PUT", tags, { tags: {} })
+    }
+  )
+
+  inWindow(
     "a key that reads no events is not told that the server is away",
     async ({ device, page, site, withoutEventsKey }) => {
       await signIn(page, site, withoutEventsKey)

@@ -98,7 +98,7 @@ const BatchActions = (
   const params = { product_key, batch_id: String(batch_id) }
   return (
     <div class="row">
-      <a class="button small" href={`/console/devices?batch=${batch_id}`}>{devices.batch.show}</a>
+      <a class="button small" href={`/console/devices?product=${product_key}&batch=${batch_id}`}>{devices.batch.show}</a>
       {canOperate.value && (
         <>
           <a

@@ -3,7 +3,7 @@
  */
 import { useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
-import { may } from "../../../api/session.ts"
+import { may, ownProducts } from "../../../api/session.ts"
 import { Dialog } from "../../../parts/Dialog.tsx"
 import { Form, TextField } from "../../../parts/Form.tsx"
 import { Card } from "../../../parts/Page.tsx"
@@ -31,9 +31,7 @@ export const Tags = ({ device, reload }: TabProps) => {
                 {key.includes(":")
                   ? <span class="tag wrap">{key}: {value}</span>
                   : (
-                    <a class="tag wrap" href={`/console/devices?tag=${encodeURIComponent(`${key}:${value}`)}`}>
-                      {key}: {value}
-                    </a>
+                    <a class="tag wrap" href={taggedHref(`${key}:${value}`, device.product_key)}>{key}: {value}</a>
                   )}
               </li>
             ))}
@@ -43,6 +41,10 @@ export const Tags = ({ device, reload }: TabProps) => {
     </Card>
   )
 }
+
+/** The devices that have a tag. A key that is limited to products lists those of one at a time. */
+const taggedHref = (tag: string, product: string): string =>
+  `/console/devices?${new URLSearchParams(ownProducts.value === undefined ? { tag } : { product, tag })}`
 
 type TagSet = Readonly<Record<string, string>>
 
