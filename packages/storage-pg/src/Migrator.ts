@@ -4,7 +4,7 @@
  * newer version has changed too much (docs/decisions/0085-migrations.md).
  */
 import { Effect } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
 import { DatabaseError, databaseError } from "./PgErrors.ts"
 
 /** By name: a number of four digits and words. */
@@ -22,8 +22,10 @@ const refuse = (message: string) =>
 
 /**
  * Runs the migrations that the database lacks, in order and in one transaction.
- * Other processes that do the same wait. `contracting`: those of them after which
- * a version that does not know them cannot use the database.
+ * Other processes that do the same wait. Servers of an earlier version work
+ * meanwhile: the transaction runs again if PostgreSQL ends it in a deadlock with one
+ * of theirs. `contracting`: those of them after which a version that does not know
+ * them cannot use the database.
  */
 export const migrate = <A extends Migrations>(
   migrations: A,
@@ -70,8 +72,17 @@ export const migrate = <A extends Migrations>(
     else if (needs > schema.needs) yield* sql`UPDATE device_cloud_schema SET needs = ${needs}`
   }).pipe(
     (run) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(run)),
-    Effect.mapError((error) => error instanceof DatabaseError ? error : databaseError(error))
+    Effect.mapError((error) => error instanceof DatabaseError ? error : databaseError(error)),
+    Effect.tapError((error) =>
+      isDeadlock(error) ? Effect.logInfo("The migrations run again", { reason: error.message }) : Effect.void
+    ),
+    Effect.retry({ while: isDeadlock, times: attempts })
   )
+
+const isDeadlock = ({ cause }: DatabaseError) => SqlError.isSqlError(cause) && cause.reason._tag === "DeadlockError"
+
+/** PostgreSQL sees a deadlock after a second, so that this is more than a minute. */
+const attempts = 60
 
 /** The number of the advisory lock; nothing else here takes one of a transaction. */
 const lock = 0x64_63_6c_64

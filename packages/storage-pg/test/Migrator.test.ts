@@ -3,7 +3,7 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { newEmptyDatabase } from "../../../vitest.storages.ts"
 import { migrate } from "../src/Migrator.ts"
 import { statements } from "../src/migrations/statements.ts"
@@ -20,6 +20,7 @@ const onDatabase = Effect.gen(function*() {
   const client = Layer.build(Layer.fresh(PgClient.layer({ url })))
   const sql = yield* Effect.provide(PgClient.PgClient, yield* client)
   return {
+    sql,
     run: (...args: Parameters<typeof migrate>) =>
       Effect.scoped(Effect.flatMap(client, (context) => Effect.provide(migrate(...args), context))),
     tables: Effect.map(
@@ -75,4 +76,30 @@ it.live("the database of another program is refused", () =>
     const { message } = yield* Effect.flip(run({ "0001_x": table("x"), "0002_b": table("b") }))
     assert.match(message, /its migration 1 is "a", and here it is "x"/)
     assert.strictEqual(yield* tables, "a")
+  }).pipe(Effect.scoped))
+
+it.live("a deadlock with a server that works meanwhile ends neither", () =>
+  Effect.gen(function*() {
+    const { run, sql } = yield* onDatabase
+    yield* run(all)
+    const isWaiting = Effect.map(
+      sql<{ readonly waiting: boolean }>`SELECT EXISTS (
+        SELECT FROM pg_locks WHERE NOT granted AND relation = 'b'::regclass
+      ) AS waiting`,
+      ([row]) => row!.waiting
+    )
+    const migrating = yield* sql.withTransaction(Effect.gen(function*() {
+      // It is the other side that notices.
+      yield* sql`SET LOCAL deadlock_timeout = '10min'`
+      yield* sql`INSERT INTO b VALUES (1)`
+      const fiber = yield* Effect.forkChild(run({
+        ...all,
+        "0004_d": statements(["ALTER TABLE a ADD more int", "ALTER TABLE b ADD more int"])
+      }))
+      yield* Effect.repeat(isWaiting, { until: (waiting) => waiting })
+      yield* sql`INSERT INTO a VALUES (1)`
+      return fiber
+    }))
+    yield* Fiber.join(migrating)
+    assert.deepStrictEqual(yield* sql`SELECT a.more, b.more AS other FROM a, b`, [{ more: null, other: null }])
   }).pipe(Effect.scoped))
