@@ -57,7 +57,7 @@ export const loadOrMake = Effect.fnUntraced(function*(directory: string) {
 })
 
 const write = async (file: string, text: string): Promise<void> => {
-  await writeFile(`${file}.new`, text, { mode: 0o600 })
+  await writeFile(`${file}.new`, text, { mode: 0o600, flush: true })
   await rename(`${file}.new`, file)
 }
 

@@ -31,7 +31,7 @@ export const loadOrMake = Effect.fnUntraced(function*(dataDir: string) {
   const key = Redacted.value(yield* AccessKeys.use((accessKeys) => accessKeys.generate))
   yield* attempt(async () => {
     await mkdir(dataDir, { recursive: true })
-    await writeFile(file, `${key}\n`, { mode: 0o600, flag: "wx" })
+    await writeFile(file, `${key}\n`, { mode: 0o600, flag: "wx", flush: true })
   })
   yield* Console.log(JSON.stringify({ event: "admin_key", key, file }))
   return { key: Redacted.make(key), origin: file }
