@@ -13,6 +13,7 @@ import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import { given } from "../kernel/GivenEffect.ts"
+import * as Outage from "../kernel/Outage.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
 import type { Lane } from "./DeviceMethod.ts"
@@ -78,6 +79,9 @@ const lanes = {
   // A batch holds 64 blocks of at most 128 KiB in memory.
   downloads: { capacity: 1024, capacityWeight: 65_536, maxBatch: 64, maxWeight: 2048 }
 } as const satisfies Record<Lane, Omit<Batcher.Options<never, never, never>, "commit">>
+
+/** How long a batch is tried again before the log says so, seconds: a deadlock is over sooner. */
+const patience = 2
 
 /** Values that count as one message at the rate of the sender. */
 const freeValues = 10
@@ -206,11 +210,25 @@ const make = Effect.gen(function*() {
     return replies
   })
 
+  const outage = Outage.make("What devices say cannot be stored; trying again")
+  const storedAgain = Effect.flatMap(
+    outage.over,
+    (hasFailed) => hasFailed ? Effect.logInfo("What devices say is stored again") : Effect.void
+  )
+
   const options = {
     commit: (items: ReadonlyArray<Item>) => {
       const began = clock.monotonicTimeNanosUnsafe()
-      return Effect.map(untilStored(commit(items)), (committed) => {
-        metrics.committed(Number(clock.monotonicTimeNanosUnsafe() - began) / 1e9, items.length, reports.waiting())
+      const seconds = () => Number(clock.monotonicTimeNanosUnsafe() - began) / 1e9
+      let isLate = false
+      const attempt = Effect.tapError(commit(items), (error) => {
+        if (!error.retryable || seconds() < patience) return Effect.void
+        isLate = true
+        return outage.failed(error)
+      })
+      return Effect.map(untilStored(attempt), (committed) => {
+        metrics.committed(seconds(), items.length, reports.waiting())
+        if (isLate) runFork(storedAgain)
         return committed
       })
     },
