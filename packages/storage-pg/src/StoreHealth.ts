@@ -15,11 +15,12 @@ const make = Effect.gen(function*() {
   let writableUntil = 0
 
   /**
-   * To sort 200 kB in less memory, PostgreSQL writes them to a file where its tables
-   * are. That fails when there is no room, and leaves nothing behind.
+   * To sort 200 kB in less memory, PostgreSQL writes them to a file where new tables
+   * come. That fails when there is no room, and leaves nothing behind.
    */
   const write = sql.withTransaction(Effect.gen(function*() {
-    yield* sql`SET LOCAL work_mem = '64kB'`
+    yield* sql`SELECT set_config('work_mem', '64kB', true),
+      set_config('temp_tablespaces', current_setting('default_tablespace'), true)`
     const [found] = yield* sql<{ readonly is_read_only: boolean }>`
       SELECT count(DISTINCT repeat('x', 1000) || n), current_setting('transaction_read_only')::boolean AS is_read_only
       FROM generate_series(1, 200) AS n`

@@ -5,7 +5,7 @@ import { eventually } from "@device-cloud/testing"
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { rmSync } from "node:fs"
+import { chownSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { inspect } from "node:util"
 import { fill, mayMount, smallDisk } from "../../../vitest.disks.ts"
@@ -31,6 +31,34 @@ it.live.runIf(mayMount)(
       assert.include(inspect(error, { depth: 9 }), "No space left on device")
       const connection = yield* PgConnection.make({ url })
       assert.strictEqual((yield* connection.query("SELECT 1 AS one")).rows.length, 1)
+      rmSync(filler)
+      yield* check
+    })
+)
+
+it.live.runIf(mayMount)(
+  "a database whose tables come to a disk of their own is not healthy while that one is full",
+  () =>
+    Effect.gen(function*() {
+      const directory = yield* smallDisk(8)
+      const url = yield* newDatabase
+      const connection = yield* PgConnection.make({ url })
+      const database = new URL(Redacted.value(url)).pathname.slice(1)
+      const { rows: [shown] } = yield* connection.query("SHOW data_directory")
+      const { gid, uid } = statSync(String(shown!["data_directory"]))
+      chownSync(directory, uid, gid)
+      const tablespace = `small_${database}`
+      yield* Effect.acquireRelease(
+        connection.query(`CREATE TABLESPACE ${tablespace} LOCATION '${directory}'`),
+        () => Effect.orDie(connection.query(`DROP TABLESPACE ${tablespace}`))
+      )
+      yield* connection.query(`ALTER DATABASE ${database} SET default_tablespace = '${tablespace}'`)
+      const { check } = yield* healthOf(url)
+      yield* check
+      const filler = join(directory, "filler")
+      fill(filler)
+      const error = yield* eventually(Effect.flip(check))
+      assert.include(inspect(error, { depth: 9 }), "No space left on device")
       rmSync(filler)
       yield* check
     })
