@@ -475,6 +475,10 @@ inBrowser((inWindow) => {
       await page.unroute(refused)
       await chosen.selectOption("zh")
       await page.getByLabel("语言").waitFor()
+      // What the console itself finds wrong is told in that language, too.
+      await page.route(/\/v1\/products/, (route) => route.abort())
+      await visit(page, site, "/console/products")
+      await page.getByRole("alert").getByText("服务器无法访问").waitFor()
     },
     { locale: "zh-CN" }
   )

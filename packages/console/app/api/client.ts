@@ -2,6 +2,7 @@
  * Calls the management API on the server that the page came from.
  */
 import operations from "virtual:operations"
+import { texts } from "../text/text.ts"
 import { ApiError } from "./ApiError.ts"
 import { noticeTime } from "./clock.ts"
 import type { Operations } from "./Operations.ts"
@@ -58,7 +59,7 @@ export const dataOf = async (response: Response, signal?: AbortSignal): Promise<
   } catch (error) {
     if (signal?.aborted === true) throw error
   }
-  throw new ApiError(0, "The response of the server cannot be read")
+  throw new ApiError(0, texts().common.unreadable)
 }
 
 /** Where the text that an operation responds can be downloaded by a link. */
@@ -81,7 +82,7 @@ const addressOf = (
   const filled = path.replace(/:(\w+)/g, (_, name: string) => {
     const id = params[name] ?? ""
     // It would lead to another operation.
-    if (/^\.{0,2}$/.test(id)) throw new ApiError(40400, `There is nothing named "${id}"`)
+    if (/^\.{0,2}$/.test(id)) throw new ApiError(40400, texts().common.nothingNamed(id))
     return encodeURIComponent(id)
   })
   return search.size === 0 ? filled : `${filled}?${search}`
@@ -96,7 +97,7 @@ export const request = async (address: string, init: RequestInit = {}): Promise<
     response = await fetch(address, { ...init, headers, credentials: "same-origin" })
   } catch (error) {
     if (init.signal?.aborted === true) throw error
-    throw new ApiError(0, "The server cannot be reached")
+    throw new ApiError(0, texts().common.unreachable)
   }
   noticeTime(response)
   if (response.ok) return response
@@ -109,5 +110,5 @@ export const errorOf = async (response: Response): Promise<ApiError> => {
   // Something in between may answer in a form of its own.
   return typeof body?.code === "number" && typeof body.message === "string"
     ? new ApiError(body.code, body.message, body.data)
-    : new ApiError(response.status * 100, `The server answered with status ${response.status}`)
+    : new ApiError(response.status * 100, texts().common.answeredWith(response.status))
 }

@@ -1,6 +1,7 @@
 /**
  * Uploads with their progress, which `fetch` does not tell.
  */
+import { texts } from "../text/text.ts"
 import { ApiError } from "./ApiError.ts"
 import { dataOf, errorOf, request } from "./client.ts"
 
@@ -23,7 +24,7 @@ export const uploadFirmware = (
     request.open("POST", `/openapi/v1/oss/ota/${encodeURIComponent(productKey)}`)
     request.setRequestHeader("x-csrf-protection", "1")
     request.upload.addEventListener("progress", ({ loaded, total }) => onProgress(total === 0 ? 1 : loaded / total))
-    request.addEventListener("error", () => reject(new ApiError(0, "The server cannot be reached")))
+    request.addEventListener("error", () => reject(new ApiError(0, texts().common.unreachable)))
     request.addEventListener(
       "load",
       () => resolve(storedFile(new Response(request.responseText || null, { status: request.status })))
