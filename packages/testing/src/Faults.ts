@@ -4,6 +4,7 @@
  */
 import { DeviceCloud, NodeBus, StoreError } from "@device-cloud/core"
 import { Clock, Context, Duration, Effect, Layer, Stream } from "effect"
+import { probability } from "./Probability.ts"
 import { SeededRandom } from "./simulation/SeededRandom.ts"
 
 type Store = Exclude<(typeof DeviceCloud.stores)[number], typeof NodeBus>
@@ -46,7 +47,7 @@ export interface Options {
 
 /**
  * Puts faults between a cloud and its stores. Notices between nodes have faults of
- * their own, `LossyNodeBus`.
+ * their own, `LossyNodeBus`. A `TypeError` names what could hit nothing.
  *
  * ```ts
  * const Cloud = DeviceCloud.layer.pipe(
@@ -72,13 +73,30 @@ export const layer = ({ faults, seed }: Options): Layer.Layer<
   Layer.effectContext(Effect.gen(function*() {
     const stores = yield* Effect.context<DeviceCloud.Stores>()
     const start = yield* Clock.currentTimeMillis
-    return DeviceCloud.stores.reduce<Context.Context<DeviceCloud.Stores>>((context, key) => {
-      if (key.key === NodeBus.key) return context
-      const name = key.key.slice(key.key.lastIndexOf("/") + 1)
+    const hit = DeviceCloud.stores.filter(({ key }) => key !== NodeBus.key).map((key) => {
       const anyKey = key as Context.Key<DeviceCloud.Stores, object>
-      return Context.add(context, anyKey, withFaults(Context.get(stores, anyKey), name, faults, seed, start))
-    }, stores)
+      return { key: anyKey, name: key.key.slice(key.key.lastIndexOf("/") + 1), store: Context.get(stores, anyKey) }
+    })
+    check(faults, new Map(hit.map(({ name, store }) => [name, store])))
+    return hit.reduce(
+      (context, { key, name, store }) => Context.add(context, key, withFaults(store, name, faults, seed, start)),
+      stores
+    )
   }))
+
+/** Throws a `TypeError` if a fault could hit nothing. */
+const check = (faults: ReadonlyArray<Fault>, stores: ReadonlyMap<string, object>): void =>
+  faults.forEach(({ on = [], probability: chance = 1 }, i) => {
+    probability(`faults[${i}].probability`, chance)
+    for (const target of [on].flat()) {
+      const [name = "", method] = target.split(".")
+      const store = stores.get(name)
+      if (store !== undefined && (method === undefined || method in store)) continue
+      throw new TypeError(
+        `faults[${i}].on: expected a store or one of its methods, for example UplinkStore.commit, not ${target}`
+      )
+    }
+  })
 
 type Call = Effect.Effect<unknown, unknown, unknown>
 

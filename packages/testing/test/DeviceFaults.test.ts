@@ -1,7 +1,7 @@
 import { Commands, defaultProjectId } from "@device-cloud/core"
 import { CloudState, type SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Cause, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 
 /** A device with these faults. */
@@ -43,6 +43,17 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("a simulated device", (
       const twice = yield* deviceWith({ duplicate: 1 })
       yield* twice.connected.postProperties({ power: 1 })
       assert.deepStrictEqual(yield* CloudState.samples(twice.device, "power"), [1, 1])
+    }))
+
+  it.effect("does not come with a fault of a probability that is none", () =>
+    Effect.gen(function*() {
+      for (const fault of ["duplicate", "loseAcknowledgements", "loseReplies", "reorder"]) {
+        const exit = yield* Effect.exit(deviceWith({ [fault]: 2 }))
+        assert.strictEqual(
+          Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "",
+          `TypeError: faults.${fault}: expected a number from 0 to 1, not 2`
+        )
+      }
     }))
 
   it.effect("carries out a command once that arrives twice", () =>

@@ -11,7 +11,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Fiber, Layer, Stream } from "effect"
+import { Cause, Clock, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 
 const withFaults = (seed: number, ...faults: ReadonlyArray<Faults.Fault>) =>
@@ -56,6 +56,27 @@ describe("faults of the storage", () => {
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(yield* fates(1), ".")
       }).pipe(Effect.provide(withFaults(1, { does: "fail", during: ["1 minute", "2 minutes"] })))
+    }))
+
+  it.effect("are refused when they could hit nothing", () =>
+    Effect.gen(function*() {
+      const why = (fault: object) =>
+        Effect.map(
+          Effect.exit(Effect.provide(read, withFaults(1, { does: "fail" }, fault as Faults.Fault))),
+          (exit) => Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : ""
+        )
+      for (const on of ["ShadowStor", "ShadowStore.gets", "NodeBus", ["ShadowStore", "get"]]) {
+        assert.match(
+          yield* why({ does: "fail", on }),
+          /^TypeError: faults\[1\]\.on: expected a store or one of its methods, .*, not (ShadowStor|.*gets|NodeBus|get)$/
+        )
+      }
+      for (const probability of [-0.1, 2, Number.NaN]) {
+        assert.strictEqual(
+          yield* why({ does: "fail", probability }),
+          `TypeError: faults[1].probability: expected a number from 0 to 1, not ${probability}`
+        )
+      }
     }))
 
   it.effect("hit what a store returns as a stream", () =>

@@ -3,6 +3,7 @@
  * whenever the seed is the same.
  */
 import { type Duration, Effect, Latch } from "effect"
+import { probability } from "../Probability.ts"
 import { SeededRandom } from "../simulation/SeededRandom.ts"
 import type { DeviceLink, Incoming, OpenLink } from "./DeviceLink.ts"
 
@@ -33,7 +34,11 @@ const overtakenWithin = "1 second"
 /** Returns a link with faults. */
 export const withFaults = (faults: DeviceFaults) => <E, R>(open: OpenLink<E, R>): OpenLink<E, R> => (receive) =>
   Effect.gen(function*() {
-    const { duplicate = 0, loseAcknowledgements = 0, loseReplies = 0, reorder = 0, seed, slowReading = 0 } = faults
+    const { seed, slowReading = 0 } = faults
+    const chanceOf = (fault: "duplicate" | "loseAcknowledgements" | "loseReplies" | "reorder") =>
+      probability(`faults.${fault}`, faults[fault] ?? 0)
+    const [duplicate, reorder] = [chanceOf("duplicate"), chanceOf("reorder")]
+    const [loseAcknowledgements, loseReplies] = [chanceOf("loseAcknowledgements"), chanceOf("loseReplies")]
     const scope = yield* Effect.scope
     const up = new SeededRandom(seed, "up")
     const down = new SeededRandom(seed, "down")
