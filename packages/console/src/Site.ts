@@ -88,21 +88,26 @@ const isEncoded = (path: string): boolean => {
   }
 }
 
-/** The files of a directory by name. Each is read when it is asked for the first time. */
+/**
+ * The files of a directory by name. All are read now: a page loads some of them hours
+ * later, when an update may have put others in their place.
+ */
 const prepare = Effect.fnUntraced(function*(root: string) {
   const entries = yield* Effect.promise(() => readdir(root, { recursive: true, withFileTypes: true }).catch(() => []))
-  const files = new Map<string, Respond>()
-  for (const entry of entries) {
-    if (!entry.isFile()) continue
-    const file = join(entry.parentPath, entry.name)
-    const name = relative(root, file).split(sep).join("/")
-    const content = Effect.map(Effect.promise(() => readFile(file)), (bytes): PreparedFile.Content => ({
-      bytes,
-      contentType: contentTypes[extname(name)] ?? "application/octet-stream",
-      cacheControl: cacheControlOf(name),
-      headers
-    }))
-    files.set(name, yield* PreparedFile.make(content))
-  }
-  return files
+  const files = yield* Effect.forEach(
+    entries.filter((entry) => entry.isFile()),
+    Effect.fnUntraced(function*(entry) {
+      const file = join(entry.parentPath, entry.name)
+      const name = relative(root, file).split(sep).join("/")
+      const content: PreparedFile.Content = {
+        bytes: yield* Effect.promise(() => readFile(file)),
+        contentType: contentTypes[extname(name)] ?? "application/octet-stream",
+        cacheControl: cacheControlOf(name),
+        headers
+      }
+      return [name, yield* PreparedFile.make(Effect.succeed(content))] as const
+    }),
+    { concurrency: "unbounded" }
+  )
+  return new Map<string, Respond>(files)
 })

@@ -19,7 +19,8 @@ const files = {
   "index.html": "<!doctype html><title>Device Cloud</title>",
   "icon.svg": "<svg/>",
   "assets/main-a1b2.js": script,
-  "assets/main-a1b2.css": "body {}"
+  "assets/main-a1b2.css": "body {}",
+  "assets/late-c3d4.js": "export const late = true\n"
 }
 mkdirSync(join(root, "site", "assets"), { recursive: true })
 for (const [name, text] of Object.entries(files)) writeFileSync(join(root, "site", name), text)
@@ -75,6 +76,14 @@ layer(testApi(StorageMemory.layer, { pages: pagesOf("site") }), { excludeTestSer
         const { headers, status, text } = yield* get(path)
         assert.deepStrictEqual([status, text, headers["cache-control"]], [404, "There is no such file.\n", undefined])
       }
+    }))
+
+  it.effect("stays as it was when the server started, whatever an update does to its files", () =>
+    Effect.gen(function*() {
+      const file = join(root, "site", "assets", "late-c3d4.js")
+      rmSync(file)
+      const { status, text } = yield* get("console/assets/late-c3d4.js")
+      assert.deepStrictEqual([status, text], [200, files["assets/late-c3d4.js"]])
     }))
 
   it.effect("is compressed as the browser accepts", () =>
