@@ -98,6 +98,8 @@ log.file = false
     setAlarm: (isOn: boolean) => control("set_vm_memory_high_watermark", isOn ? "0" : "0.4"),
     /** Lets the servers publish, or refuses what they publish from now on. */
     mayPublish: (may: boolean) => control("set_permissions", "cloud", ".*", may ? ".*" : "", ".*"),
+    /** Ends all connections, and says why. */
+    endConnections: (reason: string) => control("close_all_connections", reason),
     /** Waits until devices can connect. */
     ready: Effect.gen(function*() {
       while (!(yield* isListening(mqtt))) yield* Effect.sleep(50)

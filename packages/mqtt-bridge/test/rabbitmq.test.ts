@@ -29,7 +29,8 @@ const serve = Effect.fnUntraced(function*(
   yield* eventually(Effect.sync(() => opened.length), { until: (count) => count === 8, ...patient })
   const connection = yield* Effect.acquireRelease(
     Effect.promise(() => connect(broker.amqpUrl)),
-    (connection) => Effect.promise(() => connection.close())
+    // A test may have ended it.
+    (connection) => Effect.ignore(Effect.tryPromise(async () => await connection.close()))
   )
   const channel = yield* Effect.promise(() => connection.createConfirmChannel())
   return {
@@ -83,12 +84,9 @@ const silenced = (port: number) =>
   )
 
 /** One broker for all tests. It takes back soon what is not settled. */
-class Broker extends Context.Service<Broker, {
-  readonly amqpUrl: string
-  readonly mqttUrl: string
-  readonly setAlarm: (isOn: boolean) => Effect.Effect<void>
-  readonly mayPublish: (may: boolean) => Effect.Effect<void>
-}>()("test/Broker") {
+class Broker extends Context.Service<Broker, Effect.Success<ReturnType<typeof RabbitTestServer.start>>>()(
+  "test/Broker"
+) {
   static readonly layer = Layer.effect(
     Broker,
     Effect.tap(
@@ -194,6 +192,22 @@ describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link 
         }),
       90_000
     )
+
+    it.effect("the log says why the broker has ended the connection", () =>
+      Effect.gen(function*() {
+        const broker = yield* Broker
+        const logged: Array<ReadonlyArray<unknown>> = []
+        const log = Logger.layer([Logger.make(({ message }) => void logged.push([message].flat()))])
+        yield* serve(broker, ({ settle }) => settle()).pipe(Effect.provide(log))
+        yield* broker.endConnections("maintenance of the night")
+        yield* eventually(Effect.sync(() => logged.length), { until: (count) => count === 3, ...patient })
+        assert.deepStrictEqual(logged.map(([said]) => said), [
+          "Devices at RabbitMQ are carried",
+          "Devices at RabbitMQ are not carried now",
+          "Devices at RabbitMQ are carried"
+        ])
+        assert.match(String(logged[1]![1]), /maintenance of the night/)
+      }), 90_000)
 
     it.effect(
       "a broker that refuses what the server publishes for a time takes it afterwards",

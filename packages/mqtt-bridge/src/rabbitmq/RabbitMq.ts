@@ -51,11 +51,10 @@ const make = (
         close
       )
       connection.on("error", () => {})
-      connection.on(
-        "close",
-        () =>
-          Deferred.doneUnsafe(ended, Effect.fail(new BrokerUnreachable({ message: "RabbitMQ: the connection ended" })))
-      )
+      connection.on("close", (reason?: Error) => {
+        const message = `RabbitMQ: ${reason?.message ?? "the connection ended"}`
+        Deferred.doneUnsafe(ended, Effect.fail(new BrokerUnreachable({ message })))
+      })
       return connection
     })
     const connection = yield* opened
