@@ -108,7 +108,7 @@ const admission = (url: URL, { admits }: WebhookRequest) => (addresses: Readonly
   return isAdmitted ? null : notAdmitted()
 }
 
-/** Reads at most `maxResponse` bytes of the response, then closes the connection. */
+/** Reads at most `maxResponse` bytes of the response. */
 const read = (response: IncomingMessage, done: (body: string) => void): void => {
   const chunks: Array<Buffer> = []
   let length = 0
@@ -116,10 +116,7 @@ const read = (response: IncomingMessage, done: (body: string) => void): void => 
   response.on("data", (chunk: Buffer) => {
     chunks.push(chunk)
     length += chunk.length
-    if (length >= maxResponse) {
-      finish()
-      response.destroy()
-    }
+    if (length >= maxResponse) finish()
   })
   response.on("end", finish)
 }
@@ -158,14 +155,20 @@ const exchange = (
       lookup: checkedLookup(allowsPrivate, check)
     })
     const fail = (error: Error) => resume(Effect.fail(unreachable(error)))
+    const succeed = ({ statusCode }: IncomingMessage, body: string) => {
+      resume(Effect.succeed({ status: statusCode ?? 0, body }))
+      // Who has answered may not have read the request, and need not.
+      request.destroy()
+    }
     request.on("socket", (socket: Socket) => {
       socket.once(isSecure ? "secureConnect" : "connect", () => Deferred.doneUnsafe(connected, Exit.void))
     })
     request.on("error", fail)
     request.on("response", (response) => {
       response.on("error", fail)
-      read(response, (body) => resume(Effect.succeed({ status: response.statusCode ?? 0, body })))
+      read(response, (body) => succeed(response, body))
     })
+    request.on("upgrade", (response) => succeed(response, ""))
     request.end(body)
     return Effect.sync(() => request.destroy())
   })

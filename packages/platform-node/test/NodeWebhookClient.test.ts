@@ -3,7 +3,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import { type AddressInfo, createServer as createSocketServer } from "node:net"
+import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net"
 import { hostname } from "node:os"
 import { isPublicAddress } from "../src/NodeWebhookClient.ts"
 
@@ -117,6 +117,36 @@ layer(allowed, { excludeTestServices: true })("webhooks, private addresses allow
     Effect.gen(function*() {
       const { body, status } = yield* send(`${yield* Receiver}/endless`)
       assert.deepStrictEqual([status, body.length], [200, maxResponse])
+    }))
+
+  it.effect("ends the connection to who has answered and does not read", () =>
+    Effect.gen(function*() {
+      const sockets: Array<Socket> = []
+      const port = yield* listening(createSocketServer((socket) => {
+        sockets.push(socket)
+        socket.once("data", () => {
+          socket.pause()
+          socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        })
+      }))
+      const body = "x".repeat(64_000_000)
+      assert.deepStrictEqual(yield* send(`http://127.0.0.1:${port}/`, { body }), { status: 200, body: "ok" })
+      const socket = sockets[0]!
+      yield* Effect.callback<void>((resume) => {
+        socket.on("error", () => {})
+        socket.once("close", () => resume(Effect.void))
+        socket.resume()
+      })
+      assert.isBelow(socket.bytesRead, body.length)
+    }))
+
+  it.effect("answers that a receiver changes to another protocol", () =>
+    Effect.gen(function*() {
+      const port = yield* listening(createSocketServer((socket) => {
+        socket.on("error", () => {})
+        socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n")
+      }))
+      assert.deepStrictEqual(yield* send(`http://127.0.0.1:${port}/`), { status: 101, body: "" })
     }))
 
   it.effect("gives up on who does not answer, or does not finish", () =>
