@@ -47,7 +47,8 @@ export interface Options {
 
 /**
  * Puts faults between a cloud and its stores. Notices between nodes have faults of
- * their own, `LossyNodeBus`. A `TypeError` names what could hit nothing.
+ * their own, `LossyNodeBus`. A `TypeError` names what could hit nothing. The
+ * platform is merged into this cloud because devices inside the process sign with it.
  *
  * ```ts
  * const Cloud = DeviceCloud.layer.pipe(
@@ -61,7 +62,7 @@ export interface Options {
  *     ]
  *   })),
  *   Layer.provide(StorageMemory.layer),
- *   Layer.provide(PlatformNode.layer)
+ *   Layer.provideMerge(PlatformNode.layer)
  * )
  * ```
  */
@@ -86,8 +87,14 @@ export const layer = ({ faults, seed }: Options): Layer.Layer<
 
 /** Throws a `TypeError` if a fault could hit nothing. */
 const check = (faults: ReadonlyArray<Fault>, stores: ReadonlyMap<string, object>): void =>
-  faults.forEach(({ on = [], probability: chance = 1 }, i) => {
+  faults.forEach(({ during = [0, Duration.infinity], on = [], probability: chance = 1 }, i) => {
     probability(`faults[${i}].probability`, chance)
+    const from = Duration.fromInputUnsafe(during[0])
+    const until = Duration.fromInputUnsafe(during[1])
+    if (!Duration.isLessThan(from, until)) {
+      const given = `${Duration.format(from)} and ${Duration.format(until)}`
+      throw new TypeError(`faults[${i}].during: expected an end after the beginning, not ${given}`)
+    }
     for (const target of [on].flat()) {
       const [name = "", method] = target.split(".")
       const store = stores.get(name)

@@ -77,6 +77,12 @@ describe("faults of the storage", () => {
           `TypeError: faults[1].probability: expected a number from 0 to 1, not ${probability}`
         )
       }
+      for (const during of [["2 minutes", "1 minute"], ["1 minute", "1 minute"]]) {
+        assert.match(
+          yield* why({ does: "fail", during }),
+          /^TypeError: faults\[1\]\.during: expected an end after the beginning, not .* and 1m$/
+        )
+      }
     }))
 
   it.effect("hit what a store returns as a stream", () =>
