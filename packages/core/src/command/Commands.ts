@@ -59,9 +59,9 @@ export class Commands extends Context.Service<Commands, {
   /**
    * Sets 1 to 200 properties, now or when the device comes back. The params are at
    * most 128 Ki characters of JSON with 16 levels. For a device that is offline,
-   * the values also become desired values of its shadow, which fails with
-   * `InvalidInput` when the shadow is full. With a thing model, the
-   * properties must be writable and the values fit.
+   * the values also become desired values of its shadow unless `ttl` is 0, which
+   * fails with `InvalidInput` when the shadow is full or a value has more than 8
+   * levels. With a thing model, the properties must be writable and the values fit.
    */
   readonly setProperties: (
     projectId: ProjectId,
