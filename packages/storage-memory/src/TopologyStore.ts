@@ -88,7 +88,14 @@ const make = (tables: Tables["Service"]) => {
         })
       ),
     subDevices: (gatewayId) => Effect.sync(() => gateways.subDevicesOf(gatewayId).flatMap((id) => identity(id) ?? [])),
-    amounts: (gatewayIds) => Effect.sync(() => new Map(gatewayIds.map((id) => [id, gateways.subDevicesOf(id).length]))),
+    amounts: (gatewayIds) =>
+      Effect.sync(() =>
+        new Map(
+          gatewayIds.map((id): [DeviceId, number] => [id, gateways.subDevicesOf(id).length]).filter(([, count]) =>
+            count > 0
+          )
+        )
+      ),
     attachments: (names) =>
       Effect.sync(() =>
         names.map(({ deviceName, productKey }) => {

@@ -190,12 +190,24 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
   })
 
   const enqueueOnce = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
-    const known = yield* existing(items)
-    if (known.size === 0) return yield* enqueueAnew(items)
-    const nameOf = ({ command: { deviceId, origin } }: Enqueue) => `${deviceId} ${origin}`
-    const added = yield* enqueueAnew(items.filter((item) => !known.has(nameOf(item))))
-    let next = 0
-    return items.map((item) => known.get(nameOf(item)) ?? added[next++]!)
+    if (items.every(({ command }) => command.origin === undefined)) return yield* enqueueAnew(items)
+    const results: Map<string, Enqueued | NotEnqueued> = yield* existing(items)
+    // Of several items of one origin, the first stores the command.
+    const names = new Set(results.keys())
+    const nameOf = ({ command: { deviceId, origin } }: Enqueue, place: number) =>
+      origin === undefined ? `${place}` : `${deviceId} ${origin}`
+    const isFirst = items.map((item, place) => {
+      const { size } = names
+      return names.add(nameOf(item, place)).size > size
+    })
+    const added = (yield* enqueueAnew(items.filter((_, place) => isFirst[place]))).values()
+    return items.map((item, place) => {
+      const name = nameOf(item, place)
+      if (!isFirst[place]) return results.get(name)!
+      const result = added.next().value!
+      results.set(name, typeof result === "string" ? result : { ...result, previous: undefined, owner: undefined })
+      return result
+    })
   })
 
   return CommandStore.of({

@@ -39,7 +39,8 @@ export type NotEnqueued = "full" | "disabled" | "no-device"
  * Laws: message ids grow in the order of the calls and of their items. Those of one
  * device grow in the order of the commits, however many nodes store commands: whoever
  * sees a command sees all earlier ones. If the
- * device already has a command from this origin, `enqueue` returns it unchanged.
+ * device already has a command from this origin, be it of the same call, `enqueue`
+ * returns it unchanged, whether the device takes others or not.
  * A command moves forward only (`rankOf`), so it reaches exactly one final
  * state; a step back has no effect. Each step to `sent` counts one delivery of a
  * command that has not ended, also of one that is `acked` and stays so; a command

@@ -30,7 +30,7 @@ export type AttachOutcome =
 export interface AddSessionDetail {
   readonly session: AddSession
   readonly isOpen: boolean
-  /** The sub-devices that still exist, in the order in which they were added. */
+  /** The sub-devices that still exist, in the order in which they were added, also those that have left the gateway. */
   readonly members: ReadonlyArray<DeviceIdentity>
 }
 
@@ -89,8 +89,8 @@ export class TopologyStore extends Context.Service<TopologyStore, {
   /** Ends an open add-session at `at`, Unix milliseconds. Returns false if it is not open. */
   readonly endSession: (gatewayId: DeviceId, sessionId: string, at: number) => Effect.Effect<boolean, StoreError>
   /**
-   * Ends at most `limit` add-sessions whose time is over at `now`, Unix
-   * milliseconds, and returns them. Of concurrent callers only one gets each.
+   * Ends at `now`, Unix milliseconds, at most `limit` add-sessions whose time is over
+   * then, and returns them. Of concurrent callers only one gets each.
    */
   readonly endDue: (options: {
     readonly now: number

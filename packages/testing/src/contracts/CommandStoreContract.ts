@@ -57,7 +57,7 @@ const step = ({ deviceId, messageId }: Command, state: CommandState, at = epoch 
   state,
   code: state === "succeeded" ? 200 : null,
   message: state,
-  data: { state },
+  data: { [state]: true },
   at
 })
 
@@ -152,7 +152,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           state: "succeeded",
           code: 200,
           message: "succeeded",
-          data: { state: "succeeded" },
+          data: { succeeded: true },
           updatedAt: epoch + 9
         })
       }))
@@ -193,7 +193,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         const read = Effect.map(store.get(device.deviceId, command.messageId), Option.getOrThrow)
         yield* store.advance([step(command, "sent"), step(command, "acked"), step(command, "sent", epoch + 2)])
-        assert.deepInclude(yield* read, { state: "acked", deliveries: 2, synchronous: true })
+        assert.deepInclude(yield* read, { state: "acked", message: "acked", deliveries: 2, synchronous: true })
         yield* store.advance([
           step({ ...command, deviceId: stranger.deviceId }, "sent"),
           step(command, "sent", epoch + 3)
@@ -227,6 +227,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* unfinished({ now: epoch })).length, 4)
         assert.deepStrictEqual(yield* unfinished({ after: acked.messageId }), [queued.messageId])
         assert.deepStrictEqual(yield* unfinished({ limit: 1 }), [sent.messageId])
+        assert.deepStrictEqual(yield* unfinished({ after: sent.messageId, limit: 1 }), [acked.messageId])
         assert.deepStrictEqual(
           yield* store.unfinished({ deviceId, after: 0, now: epoch + 10, limit: 100 }),
           yield* Effect.forEach([sent, acked, queued], read)
@@ -252,6 +253,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const owner = { nodeId: "two", epoch: second }
         assert.deepStrictEqual(yield* through(first), { state: "queued", deliveries: 0, owner })
         assert.deepStrictEqual(yield* through(second), { state: "sent", deliveries: 1, owner })
+        const connectionId = unique("c")
+        const presence = yield* PresenceStore
+        yield* presence.record([
+          { _tag: "Online", deviceId: device.deviceId, connectionId, nodeId: "three", ip: "192.0.2.7", at: epoch }
+        ])
+        const third = (yield* presence.connectionsOf([device.deviceId])).get(device.deviceId)!.epoch
+        yield* presence.record([{ _tag: "Offline", deviceId: device.deviceId, connectionId, at: epoch + 1 }])
+        assert.deepStrictEqual(yield* through(third), { state: "queued", deliveries: 0, owner: undefined })
       }))
 
     it.effect("gives the commands of a device ids in the order of the commits, and says which was before", () =>
@@ -279,6 +288,26 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         }
       }))
 
+    it.effect("takes one command of an origin for a device, also if it takes no other", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const [{ device }, { device: other }] = [yield* insertDevice, yield* insertDevice]
+        const of = (to: Device): Enqueue => ({ command: newCommand(to, { origin: "call" }) })
+        const [twice, again, elsewhere] = (yield* store.enqueue([of(device), of(device), of(other)])) as [
+          Enqueued,
+          Enqueued,
+          Enqueued
+        ]
+        const known = { command: twice.command, previous: undefined, owner: undefined }
+        assert.strictEqual(twice.previous, 0)
+        assert.deepStrictEqual(again, known)
+        assert.strictEqual(elsewhere.command.deviceId, other.deviceId)
+        yield* store.enqueue(Array.from({ length: maxWaiting - 1 }, () => item(device)))
+        assert.deepStrictEqual(yield* store.enqueue([item(device), of(device)]), ["full", known])
+        yield* (yield* DeviceStore).update(device.projectId, device.deviceId, { enabled: false, updatedAt: epoch })
+        assert.deepStrictEqual(yield* store.enqueue([of(device)]), [known])
+      }))
+
     it.effect("takes no command for a device that is disabled", () =>
       Effect.gen(function*() {
         const store = yield* CommandStore
@@ -291,8 +320,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* CommandStore
         const { device } = yield* insertDevice
-        const [queued, sent] = (yield* enqueue(item(device), item(device))) as [Command, Command]
-        yield* store.advance([step(sent, "sent")])
+        const [queued, sent, acked] = (yield* enqueue(item(device), item(device), item(device))) as [
+          Command,
+          Command,
+          Command
+        ]
+        yield* store.advance([step(sent, "sent"), step(acked, "acked")])
         const cancel = Effect.fnUntraced(function*(command: Command) {
           const cancelled = yield* store.cancel(device.deviceId, command.messageId, epoch + 5)
           assert.deepStrictEqual(cancelled, Option.some(yield* read(command)))
@@ -301,6 +334,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* cancel(queued), "cancelled")
         assert.strictEqual(yield* cancel(queued), "cancelled")
         assert.strictEqual(yield* cancel(sent), "sent")
+        assert.strictEqual(yield* cancel(acked), "acked")
+        assert.strictEqual((yield* read(queued)).updatedAt, epoch + 5)
         assert.isTrue(Option.isNone(yield* store.cancel(DeviceId.make("missing"), queued.messageId, epoch)))
       }))
 
@@ -311,10 +346,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         // This time is earlier than the commands of other tests.
         const due = epoch - 1_000_000
         const commands = yield* enqueue(
-          ...Array.from({ length: 4 }, () => item(device, { createdAt: due - 10, expiresAt: due }))
+          ...Array.from({ length: 5 }, () => item(device, { createdAt: due - 10, expiresAt: due }))
         )
-        const [first, second, sent, later] = commands as [Command, Command, Command, Command]
-        yield* store.advance([step(sent, "sent"), step(later, "succeeded")])
+        const [first, second, sent, later, acked] = commands as [Command, Command, Command, Command, Command]
+        yield* store.advance([step(sent, "sent"), step(later, "succeeded"), step(acked, "acked")])
         const expire = (now: number, limit = 100) => store.expire({ now, grace: 500, limit })
         const one = [device.projectId]
         assert.deepStrictEqual(yield* expire(due - 1), [])
@@ -326,8 +361,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           "sent"
         ])
         assert.deepStrictEqual(yield* expire(due + 499), [])
-        assert.deepStrictEqual(yield* expire(due + 500), one)
+        assert.deepStrictEqual(yield* expire(due + 500), [...one, ...one])
         assert.deepStrictEqual([yield* stateOf(sent), yield* stateOf(later)], ["expired", "succeeded"])
+        const { updatedAt: _, ...delivered } = acked
+        assert.deepStrictEqual(yield* read(acked), {
+          ...delivered,
+          state: "expired",
+          message: "acked",
+          data: { acked: true },
+          updatedAt: due + 500
+        })
       }))
 
     it.effect("removes commands that ended long ago, a part at a time, and no other", () =>
@@ -371,6 +414,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const page = yield* store.list(device.deviceId, { page: 1, pageSize: 2 })
         assert.strictEqual(page.total, 3)
         assert.deepStrictEqual(page.items, yield* Effect.forEach([commands[2]!, commands[1]!], read))
+        assert.deepStrictEqual(yield* store.list(device.deviceId, { page: 3, pageSize: 2 }), { items: [], total: 3 })
       }))
 
     it.effect("forgets the commands of a device with it", () =>

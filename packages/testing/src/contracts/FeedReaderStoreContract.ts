@@ -59,7 +59,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<FeedReaderStore, E>):
         assert.isTrue(yield* store.advance({ ...held, name, place: "0A", leaseMillis: long }))
         assert.deepStrictEqual(yield* store.claim({ name, leaseMillis: long }), Option.none())
         assert.isTrue(yield* store.advance({ ...held, name, place: "0a", leaseMillis: 0 }))
+        assert.isTrue(yield* store.advance({ ...held, name, place: "0B", leaseMillis: 0 }))
         assert.strictEqual(Option.getOrThrow(yield* store.claim({ name, leaseMillis: 0 })).place, "0a")
+      }))
+
+    it.effect("lets a holder go on whose lease has ended, until another claims the reader", () =>
+      Effect.gen(function*() {
+        const store = yield* FeedReaderStore
+        const name = unique("reader")
+        const held = Option.getOrThrow(yield* store.claim({ name, leaseMillis: long }))
+        assert.isTrue(yield* store.advance({ ...held, name, leaseMillis: -1 }))
+        assert.isTrue(yield* store.advance({ ...held, name, leaseMillis: long }))
+        assert.deepStrictEqual(yield* store.claim({ name, leaseMillis: long }), Option.none())
       }))
 
     it.effect("can be claimed at once when its holder has released it", () =>
@@ -67,8 +78,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<FeedReaderStore, E>):
         const store = yield* FeedReaderStore
         const name = unique("reader")
         const held = Option.getOrThrow(yield* store.claim({ name, leaseMillis: long }))
+        yield* store.advance({ ...held, name, place: "0a", leaseMillis: long })
         yield* store.release({ ...held, name })
-        assert.isTrue(Option.isSome(yield* store.claim({ name, leaseMillis: long })))
+        const next = Option.getOrThrow(yield* store.claim({ name, leaseMillis: long }))
+        assert.strictEqual(next.place, "0a")
+        assert.isAbove(next.epoch, held.epoch)
+        assert.isFalse(yield* store.advance({ ...held, name, leaseMillis: long }))
       }))
 
     it.effect("can be claimed if its lease lasts longer than a new one: a clock that was wrong gave it", () =>

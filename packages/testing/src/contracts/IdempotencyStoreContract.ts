@@ -35,9 +35,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           _tag: "InProgress",
           fingerprint: "first"
         })
+        const stranger = { ...request, projectId: (yield* newRequest).projectId }
+        assert.deepStrictEqual(yield* claim(stranger), claimed)
         yield* store.answer(request, answer)
         assert.deepStrictEqual(yield* claim(request), { _tag: "Answered", fingerprint: "first", answer })
-        assert.deepStrictEqual(yield* claim({ ...request, projectId: (yield* newRequest).projectId }), claimed)
+        assert.strictEqual((yield* claim(stranger))._tag, "InProgress")
+        yield* store.release(stranger)
+        assert.strictEqual((yield* claim(request))._tag, "Answered")
         assert.deepStrictEqual(yield* claim({ ...request, key: request.key.toUpperCase() }), claimed)
       }))
 
@@ -91,6 +95,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const at = epoch - 1_000_000
         const requests = [yield* newRequest, yield* newRequest, yield* newRequest]
         for (const request of requests) yield* claim(request, { at })
+        yield* store.answer(requests[1]!, answer)
         const later = yield* newRequest
         yield* claim(later, { at: at + 1 })
         const prune = store.prune({ claimedBefore: at + 1, limit: 2 })

@@ -43,7 +43,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           concurrency: 64,
           discard: true
         })
-        assert.strictEqual(yield* use("more", 0), "full")
+        for (const at of [0, 0, 1000]) assert.strictEqual(yield* use("more", at), "full")
         assert.strictEqual(yield* use("r7", 0), "used")
         const other = DeviceId.make(unique("device"))
         const last = { deviceId: other, random: "more", until: epoch + 1001 }
@@ -62,14 +62,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("forgets a part at a time", () =>
       Effect.gen(function*() {
         const store = yield* ReplayStore
-        const deviceId = DeviceId.make(unique("device"))
+        const devices = [DeviceId.make(unique("device")), DeviceId.make(unique("device"))]
         // This time is earlier than the marks of other tests.
         const until = epoch - 1_000_000
-        for (const random of ["a", "b", "c"]) yield* store.use({ deviceId, random, at: until, until })
-        const prune = (endedBefore: number) => store.prune({ endedBefore, limit: 2 })
+        for (const deviceId of devices) {
+          for (const random of ["a", "b"]) yield* store.use({ deviceId, random, at: until, until })
+        }
+        const prune = (endedBefore: number) => store.prune({ endedBefore, limit: 3 })
         assert.deepStrictEqual(
           [yield* prune(until), yield* prune(until + 1), yield* prune(until + 1), yield* prune(until + 1)],
-          [0, 2, 1, 0]
+          [0, 3, 1, 0]
         )
       }))
   })

@@ -85,7 +85,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const one = yield* insertSubscription(id, { webhook: { url: "https://example.com/" } })
         const { subscriptionId } = one
         yield* insertSubscription(id, { name: "Two" })
-        assert.strictEqual(yield* store.update(id, subscriptionId, { name: "Two", updatedAt: epoch + 1 }), "taken")
+        yield* insertSubscription(stranger, { name: "Three" })
+        const progress: Progress = { ...beginAt("7"), epoch: 3 }
+        yield* store.modify([{ projectId: id, subscriptionId, step: () => [undefined, progress] }])
+        assert.strictEqual(
+          yield* store.update(id, subscriptionId, { name: "Two", filter: { tags: {} }, updatedAt: epoch + 1 }),
+          "taken"
+        )
+        assert.deepStrictEqual(yield* store.get(id, subscriptionId), Option.some({ subscription: one, progress }))
         const changed = { ...one, filter: { propertyIds: ["temp"] }, updatedAt: epoch + 2 }
         assert.deepStrictEqual(
           yield* store.update(id, subscriptionId, {
@@ -99,6 +106,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* store.update(id, subscriptionId, { webhook: null, updatedAt: epoch + 3 }),
           Option.some({ ...changed, webhook: null, updatedAt: epoch + 3 })
         )
+        const renamed = { ...changed, webhook: null, name: "Three", updatedAt: epoch + 4 }
+        assert.deepStrictEqual(
+          yield* store.update(id, subscriptionId, { name: "Three", updatedAt: epoch + 4 }),
+          Option.some(renamed)
+        )
+        assert.deepStrictEqual(yield* store.get(id, subscriptionId), Option.some({ subscription: renamed, progress }))
         assert.deepStrictEqual(
           yield* store.update(stranger, subscriptionId, { name: "x", updatedAt: epoch }),
           Option.none()
@@ -122,7 +135,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* SubscriptionStore
         const { id } = yield* insertProject
-        const { subscriptionId } = yield* insertSubscription(id, { webhook: { url: "https://example.com/hook" } })
+        const subscription = yield* insertSubscription(id, { webhook: { url: "https://example.com/hook" } })
+        const { subscriptionId } = subscription
         const begun = beginAt("7")
         const progress: Progress = {
           epoch: 4,
@@ -153,11 +167,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             subscriptionId,
             step: (stored) => [void read.push(stored)]
           }])
-          return read.map(({ progress }) => progress)
+          return read
         })
         for (const next of [progress, { ...progress, workers: [], failure: null }]) {
           yield* step(next)
-          assert.deepStrictEqual(yield* kept, [next, next, next, next])
+          assert.deepStrictEqual(yield* kept, Array.from({ length: 4 }, () => ({ subscription, progress: next })))
         }
       }))
 

@@ -90,7 +90,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("attaches sub-devices once, and finds them by name and by id", () =>
       Effect.gen(function*() {
         const store = yield* TopologyStore
-        const { gateway, gatewayProduct, product, subDevices: [a, b, c] } = yield* insertTopology(3)
+        const { gateway, gatewayProduct, other, product, subDevices: [a, b, c, d] } = yield* insertTopology(4)
         assert.deepStrictEqual(yield* attach(gateway, [b!, a!]), {
           _tag: "Attached",
           added: ids([b!, a!]),
@@ -101,8 +101,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* store.subDevices(gateway.deviceId),
           [b!, a!, c!].map((device) => identity(device, product))
         )
-        const named = yield* store.attachments([a!, { ...a!, deviceName: DeviceName.make("unknown") }, c!])
-        assert.deepStrictEqual(named.map(Option.isSome), [true, false, true])
+        const named = yield* store.attachments([
+          a!,
+          { ...a!, deviceName: DeviceName.make("unknown") },
+          c!,
+          { ...a!, productKey: gatewayProduct.productKey }
+        ])
+        assert.deepStrictEqual(named.map(Option.isSome), [true, false, true, false])
         const whole = (subDevice: Device) => ({
           gateway: identity(gateway, gatewayProduct),
           subDevice: identity(subDevice, product)
@@ -111,22 +116,34 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const ofC = yield* store.attachmentsOf(ids([c!]))
         assert.strictEqual(ofC.length, 1)
         assert.deepInclude(ofC[0], whole(c!))
-        assert.deepStrictEqual(yield* store.amounts([gateway.deviceId]), new Map([[gateway.deviceId, 3]]))
+        // A gateway without sub-devices, and a device that is none, are left out.
+        const amounts = Effect.map(store.amounts(ids([other, gateway, a!])), (amounts) => [...amounts])
+        assert.deepStrictEqual(yield* amounts, [[gateway.deviceId, 3]])
+        yield* attach(other, [d!])
+        assert.sameDeepMembers(yield* amounts, [[gateway.deviceId, 3], [other.deviceId, 1]])
+        yield* store.detach({ subDeviceIds: ids([d!]), state: "closed", at: epoch })
+        assert.deepStrictEqual(yield* amounts, [[gateway.deviceId, 3]])
       }))
 
     it.effect("leaves a sub-device with its gateway unless it moves", () =>
       Effect.gen(function*() {
         const store = yield* TopologyStore
-        const { gateway, other, subDevices: [a, b] } = yield* insertTopology(2)
+        const { gateway, other, subDevices: [a, b, c] } = yield* insertTopology(3)
         yield* attach(gateway, [a!])
-        assert.deepStrictEqual(yield* attach(other, [b!, a!]), { _tag: "OtherGateway", deviceId: a!.deviceId })
+        assert.deepStrictEqual(yield* attach(other, [b!, c!, a!]), { _tag: "OtherGateway", deviceId: a!.deviceId })
         assert.deepStrictEqual(yield* attached(other), [])
+        // The refused attempt is not remembered of the others: a plain proof attaches one that has had no gateway.
+        assert.strictEqual((yield* attachProved(gateway, [c!], undefined, 0))._tag, "Attached")
+        yield* store.detach({ subDeviceIds: ids([c!]), state: "closed", at: epoch })
         const before = yield* store.attachmentsOf(ids([a!]))
         const moved = yield* attachProved(other, [b!, a!], 1)
         if (moved._tag !== "Attached") return assert.fail(moved._tag)
         assert.deepStrictEqual(moved.added, ids([b!, a!]))
         assert.deepStrictEqual(moved.moved, before)
         assert.deepStrictEqual([yield* attached(gateway), yield* attached(other)], [[], ids([b!, a!])])
+        for (const each of [b!, a!]) {
+          assert.deepStrictEqual(yield* attachProved(gateway, [each], 1), { _tag: "Spent", deviceId: each.deviceId })
+        }
         const [ofA, ofB] = [yield* store.attachmentsOf(ids([a!])), yield* store.attachmentsOf(ids([b!]))]
         const detach = (subDevices: ReadonlyArray<Device>, from?: Device) =>
           store.detach({
@@ -176,6 +193,17 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* add(other, undefined, 80), "Attached")
         assert.strictEqual(yield* add(gateway, 80, 81), "Attached")
         assert.deepStrictEqual(yield* attached(gateway), [deviceId])
+        // A gateway that does not have it releases nothing.
+        assert.deepStrictEqual(
+          yield* store.detach({
+            subDeviceIds: [deviceId],
+            gatewayId: other.deviceId,
+            state: "released",
+            at: epoch + 100
+          }),
+          []
+        )
+        assert.strictEqual(yield* add(other, 90, 110), "Attached")
       }))
 
     it.effect("gives a sub-device that two gateways want at once to one of them", () =>
@@ -196,6 +224,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { gateway, subDevices } = yield* insertTopology(maxSubDevices + 1)
         assert.strictEqual((yield* attach(gateway, subDevices))._tag, "Full")
         assert.deepStrictEqual(yield* attached(gateway), [])
+        // The refused attempt is not remembered.
+        assert.strictEqual((yield* attachProved(gateway, subDevices.slice(0, 1), undefined, 0))._tag, "Attached")
         assert.strictEqual((yield* attach(gateway, subDevices.slice(0, maxSubDevices)))._tag, "Attached")
         assert.strictEqual((yield* attach(gateway, subDevices.slice(maxSubDevices)))._tag, "Full")
         assert.strictEqual((yield* attach(gateway, subDevices.slice(0, 2)))._tag, "Attached")
@@ -222,7 +252,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("collects what is added while a session is open and admits the product", () =>
       Effect.gen(function*() {
         const store = yield* TopologyStore
-        const { gateway, product, subDevices: [before, a, b, after] } = yield* insertTopology(4)
+        const { gateway, other, product, subDevices: [before, a, b, after] } = yield* insertTopology(4)
         const members = (sessionId: string) =>
           Effect.map(store.session(gateway.deviceId, sessionId), (found) => ids(Option.getOrThrow(found).members))
         yield* attach(gateway, [before!])
@@ -240,6 +270,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* attach(gateway, [after!])
         assert.deepStrictEqual([yield* members(session.sessionId), yield* members(next.sessionId)], [ids([b!, a!]), []])
         assert.deepStrictEqual(yield* store.openSessions(gateway.deviceId), [next])
+        const isOpen = ({ sessionId }: AddSession) =>
+          Effect.map(store.session(gateway.deviceId, sessionId), Option.map(({ isOpen }) => isOpen))
+        assert.deepStrictEqual([yield* isOpen(session), yield* isOpen(next)], [Option.some(false), Option.some(true)])
+        assert.isTrue(Option.isNone(yield* store.session(other.deviceId, next.sessionId)))
+        // Who has left the gateway since was added all the same.
+        yield* store.detach({ subDeviceIds: ids([b!]), state: "closed", at: epoch })
+        assert.deepStrictEqual(yield* members(session.sessionId), ids([b!, a!]))
       }))
 
     it.effect("ends a session once, by hand or when its time is over", () =>
@@ -277,12 +314,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         for (const session of sessions) yield* store.openSession(session)
         yield* store.forgetSessions(past + 100)
-        const endTwo = store.endDue({ now: past + 10, limit: 2 })
+        const endTwo = store.endDue({ now: past + 20, limit: 2 })
         const ended = [yield* endTwo, yield* endTwo, yield* endTwo]
         assert.deepStrictEqual(ended.map(({ length }) => length), [2, 1, 0])
         assert.deepStrictEqual(
           ended.flat().map(({ sessionId }) => sessionId).toSorted(),
           sessions.map(({ sessionId }) => sessionId).toSorted()
         )
+        // They have ended when they were ended.
+        yield* store.forgetSessions(past + 20)
+        for (const { gatewayId, sessionId } of sessions) {
+          const found = yield* store.session(gatewayId, sessionId)
+          assert.deepStrictEqual(Option.map(found, ({ isOpen }) => isOpen), Option.some(false))
+        }
       }))
   })
