@@ -122,7 +122,7 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     const { deviceIds, kinds, productKeys, projectIds } = select
     return sql.and([
       ...projectId !== undefined
-        ? []
+        ? projectIds === undefined || projectIds.includes(projectId) ? [] : [sql`false`]
         : projectIds === undefined
         ? [sql`scanned.project IN (SELECT seq FROM project)`]
         : [sql`(scanned.project IN (SELECT seq FROM project WHERE id = ANY(${texts(projectIds)}))) IS TRUE`],

@@ -161,20 +161,30 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const uplink = yield* UplinkStore
         const { device } = yield* insertDevice
-        const [first, second] = (yield* enqueue(item(device), item(device))) as [Command, Command]
+        const [first, second, third] = (yield* enqueue(item(device), item(device), item(device))) as [
+          Command,
+          Command,
+          Command
+        ]
         yield* uplink.commit({
-          devices: [{
-            deviceId: device.deviceId,
+          // A device that is gone takes nothing from the others.
+          devices: [device.deviceId, DeviceId.make("missing")].map((deviceId) => ({
+            deviceId,
             update: (shadow) => [
               undefined,
               { ...shadow, version: 1, updatedAt: epoch },
               { happened: [], reactions: [] }
             ]
-          }],
-          commands: [step(first, "succeeded")]
+          })),
+          commands: [step(first, "succeeded"), step(third, "acked")]
         })
         yield* uplink.commit({ devices: [], commands: [step(second, "failed")] })
-        assert.deepStrictEqual([yield* stateOf(first), yield* stateOf(second)], ["succeeded", "failed"])
+        assert.deepStrictEqual(
+          yield* Effect.forEach([first, second, third], stateOf),
+          ["succeeded", "failed", "acked"]
+        )
+        const { version } = Option.getOrThrow(yield* (yield* ShadowStore).get(device.deviceId))
+        assert.strictEqual(version, 1)
       }))
 
     it.effect("counts each step to sent as a delivery, until the command has ended", () =>

@@ -87,8 +87,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { taskId } = task
         const failed = (device: Device, reason: string) =>
           change(device, taskId, epoch + 1, { status: "failed", step: -1, reason })
-        for (const device of [a!, b!, gone!]) yield* failed(device, "no space\n50% left")
         yield* failed(c!, "No space")
+        for (const device of [a!, b!, gone!]) yield* failed(device, "no space\n50% left")
         // One that tries again, one that is at it, and one that a user has cancelled.
         yield* change(d!, taskId, epoch + 1, { status: "pending", failures: 1, reason: "No space" })
         yield* change(e!, taskId, epoch + 1, { status: "upgrading", step: 10, reason: "No space" })
@@ -99,7 +99,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           { reason: "no space\n50% left", devices: 3 },
           { reason: "No space", devices: 1 }
         ])
-        assert.strictEqual((yield* store.failures(taskId, 1)).length, 1)
+        assert.deepStrictEqual(yield* store.failures(taskId, 1), [{ reason: "no space\n50% left", devices: 3 }])
         const found = (filter: RecordFilter, page = all) =>
           Effect.map(store.records(taskId, filter, page), ({ items, total }) => [
             items.map(({ record }) => record.deviceId),

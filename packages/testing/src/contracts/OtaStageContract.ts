@@ -24,6 +24,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* dueAt, [...rollout(taskId, epoch, 1), null, null, null, null])
         assert.isTrue(Option.isNone(yield* store.openStage(taskId, 3, epoch + 5)))
         yield* store.save([changed((yield* records)[1]!, "cancelled")])
+        const early = (yield* records)[2]!
         const opened = yield* Effect.forEach([0, 1, 2], () => store.openStage(taskId, 2, epoch + 5), {
           concurrency: "unbounded"
         })
@@ -31,6 +32,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual([task?.stage, others], [2, []])
         assert.deepStrictEqual(Option.getOrThrow(yield* store.task(firmware.projectId, taskId)), task)
         assert.deepStrictEqual(yield* held, [false, true, false, true, true])
+        assert.deepStrictEqual((yield* store.save([changed(early, "upgrading")])).saved, [false])
         assert.deepStrictEqual(yield* dueAt, [
           ...rollout(taskId, epoch, 1),
           null,
@@ -113,10 +115,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const draft = newTask(firmware, { isDynamic: true, stages: [50] })
         const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
         const still = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch)).task
-        assert.deepStrictEqual(
-          (yield* store.dynamicTasks([productKey])).map((task) => task.taskId),
-          [taskId]
-        )
+        const dynamic = (...productKeys: Parameters<typeof store.dynamicTasks>[0]) =>
+          Effect.map(store.dynamicTasks(productKeys), (tasks) => tasks.map((task) => task.taskId))
+        const elsewhere = yield* prepare(0)
+        const second = created(
+          yield* store.createTask(newTask(elsewhere.firmware, { isDynamic: true }), { _tag: "All" }, epoch)
+        ).task.taskId
+        assert.deepStrictEqual(yield* dynamic(productKey), [taskId])
+        assert.deepStrictEqual(yield* dynamic(elsewhere.product.productKey, productKey), [taskId, second])
+        assert.deepStrictEqual(yield* dynamic(), [])
         const later = yield* insertDevices(product, Array.from({ length: 10 }, () => newDevice()))
         const other = yield* insertFirmware(product, { module: "default", version: "3.0.0" })
         const busy = later[0]!

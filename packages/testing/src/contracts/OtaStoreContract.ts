@@ -7,6 +7,7 @@ import {
   type DeviceCloud,
   deviceCount,
   type DeviceFilter,
+  DeviceId,
   DeviceStore,
   type Firmware,
   isOngoing,
@@ -170,6 +171,30 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* store.removeFirmware(firmware.projectId, firmware.firmwareId), "ongoing")
       }))
 
+    it.effect("makes records of named devices that have not the version, the oldest device first", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices: [first, second, current], firmware } = yield* prepare(3)
+        const gone = { deviceId: DeviceId.make("missing"), module: "default", version: "1.0.0", at: epoch }
+        yield* store.reportVersions([
+          gone,
+          { ...gone, deviceId: current!.deviceId, version: "2.0.0" },
+          { ...gone, deviceId: current!.deviceId, module: "MCU", version: "9.0.0" },
+          { ...gone, deviceId: first!.deviceId, module: "MCU", version: "2.0.0" }
+        ])
+        assert.deepStrictEqual(yield* store.versions(current!.deviceId), { default: "2.0.0", MCU: "9.0.0" })
+        const { device } = Option.getOrThrow(
+          yield* (yield* DeviceStore).get(firmware.projectId, { deviceId: current!.deviceId })
+        )
+        assert.strictEqual(device.firmwareVersion, "2.0.0")
+        const scope = { _tag: "Named", deviceIds: [current!, second!, first!].map(({ deviceId }) => deviceId) } as const
+        const { task: { taskId } } = created(yield* store.createTask(newTask(firmware), scope, epoch))
+        const { items } = yield* store.records(taskId, {}, all)
+        assert.deepStrictEqual(items.map(({ record }) => record.deviceId), [second!.deviceId, first!.deviceId])
+        assert.deepStrictEqual(items.map(({ record }) => record.dueAt), rollout(taskId, epoch, 2).toReversed())
+        assert.deepStrictEqual(items.map(({ currentVersion }) => currentVersion), ["", ""])
+      }))
+
     it.effect("takes devices of the product alone, whatever the filter selects", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
@@ -249,6 +274,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* newestOf("default"), Option.some(newest))
         assert.deepStrictEqual(yield* newestOf("MCU"), Option.some(mcu))
         assert.deepStrictEqual(yield* newestOf("other"), Option.none())
+        assert.strictEqual(Option.getOrThrow(yield* store.record(deviceId)).record.taskId, mcu)
+        // Those of other tasks stay when a task goes.
+        assert.isTrue(yield* store.removeTask(mcu))
+        assert.strictEqual(Option.getOrThrow(yield* store.record(deviceId)).record.taskId, newest)
+        assert.deepStrictEqual(yield* newestOf("MCU"), Option.none())
       }))
 
     it.effect("stores changes of records that are as they were, and counts them", () =>
@@ -261,6 +291,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         // A change within a status is no change of the task.
         const waiting = changed(before!, "pending", epoch + 60_000)
         assert.deepStrictEqual(yield* store.save([waiting]), { saved: [true], tasks: [] })
+        // By somebody who has read it before.
+        assert.deepStrictEqual(yield* store.save([waiting]), { saved: [false], tasks: [] })
         assert.deepStrictEqual(Option.getOrThrow(yield* store.task(task.projectId, taskId)), task)
         const first = waiting.after
         const begun = changed(first, "upgrading", epoch + 60_000)
@@ -538,6 +570,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* statusOf, "verifying")
         const again = yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch)
         assert.strictEqual(again._tag, "NotVerifiable")
+        assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "ongoing")
         const ends = yield* Effect.forEach(
           ["passed", "failed", "cancelled"] as const,
           (to) => store.endTask(taskId, to, ["pending", "upgrading"], epoch),
@@ -678,13 +711,29 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.task(projectId, taskId), verified)
       }))
 
+    it.effect("tells nobody who is not to be told of a task that is confirmed", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        for (const fields of [{ upgradePolicy: "pull" }, { stages: [50] }] as const) {
+          const { devices, firmware } = yield* prepare(2)
+          const draft = newTask(firmware, { needAppConfirm: true, ...fields })
+          const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+          assert.isTrue(yield* store.confirmTask(taskId, epoch + 10))
+          assert.deepStrictEqual(
+            yield* Effect.forEach(devices, (device) => Effect.map(recordOf(device, taskId), ({ dueAt }) => dueAt)),
+            "stages" in fields ? [...rollout(taskId, epoch + 10, 1), null] : [null, null]
+          )
+        }
+      }))
+
     it.effect("ends and confirms a task once", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
         const { devices, firmware } = yield* prepare(4)
         const draft = newTask(firmware, { needAppConfirm: true })
         const { task: { projectId, taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
-        assert.isNull((yield* recordOf(devices[0]!, taskId)).dueAt)
+        const unconfirmed = yield* recordOf(devices[0]!, taskId)
+        assert.isNull(unconfirmed.dueAt)
         // It was confirmed by itself, has failed, and tries again later.
         const waiting = changed(yield* recordOf(devices[3]!, taskId), "pending", epoch + 600_000)
         yield* store.save([{ ...waiting, after: { ...waiting.after, isConfirmed: true } }])
@@ -695,6 +744,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           (device) => Effect.map(recordOf(device, taskId), ({ dueAt }) => dueAt)
         )
         assert.deepStrictEqual(due, [...rollout(taskId, epoch + 10, 3), epoch + 600_000])
+        // What was read before is no longer as it was.
+        assert.deepStrictEqual((yield* store.save([changed(unconfirmed, "upgrading")])).saved, [false])
         yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "upgrading")])
         assert.isTrue(yield* store.endTask(taskId, "cancelled", ["pending"], epoch + 30))
         assert.isFalse(yield* store.endTask(taskId, "cancelled", ["pending"], epoch + 40))
