@@ -56,7 +56,7 @@ export interface CloudNode {
 /** Stores whose calls may be part of a transaction of another one: such a call fails as a whole. */
 const parts = DeviceCloud.stores
   .map(({ key }) => key.slice(key.lastIndexOf("/") + 1))
-  .filter((name) => name !== "UplinkStore" && name !== "FeedStore") as ReadonlyArray<Faults.Target>
+  .filter((name) => !["UplinkStore", "FeedStore", "NodeBus"].includes(name)) as ReadonlyArray<Faults.Target>
 
 /** When a node that could not start is started again, milliseconds. */
 const restartAfter = 2000
