@@ -3,6 +3,7 @@
  */
 import { assert } from "@effect/vitest"
 import type { Page, Route } from "playwright-core"
+import { vi } from "vitest"
 import { signIn } from "./ConsolePage.ts"
 import { follow, inBrowser, twoFrames, visit } from "./Windows.ts"
 
@@ -20,6 +21,13 @@ const holdUp = async (page: Page, url: RegExp, method: string) => {
     return route[await end]()
   })
   return { arrived, count: () => count, release: release! }
+}
+
+/** Saves what is changed on a page. Who leaves it afterwards is not asked. */
+const save = async (page: Page) => {
+  await page.getByRole("button", { name: "Save", exact: true }).click()
+  const isSaved = () => page.evaluate(`dispatchEvent(new Event("beforeunload", { cancelable: true }))`)
+  await vi.waitFor(async () => assert.isTrue(await isSaved()), { timeout: 15_000 })
 }
 
 /** Fills in the dialog of a new firmware, but does not create it. */
@@ -297,12 +305,7 @@ inBrowser((inWindow) => {
         await page.getByRole("status").getByText(told).waitFor()
         await twoFrames(page)
         assert.deepStrictEqual([new URL(page.url()).pathname, await description.inputValue()], [scene, told])
-        // Messages stay for a while: that of the first round may still be there.
-        const saved = page.waitForResponse((response) => response.request().method() === "PUT")
-        await page.getByRole("button", { name: "Save", exact: true }).click()
-        await saved
-        await page.getByText("The scene is saved").last().waitFor()
-        await twoFrames(page)
+        await save(page)
       }
       const { subscription_id } = await call("POST", "/subscriptions", { name: `Closed ${Date.now()}` })
       const firmware = await call("POST", `/products/${product.split("/").at(-1)}/ota/firmwares`, {
@@ -337,9 +340,7 @@ inBrowser((inWindow) => {
           [new URL(page.url()).pathname, await page.getByLabel("Description").inputValue()],
           [scene, path]
         )
-        const saved = page.waitForResponse((response) => response.request().method() === "PUT")
-        await page.getByRole("button", { name: "Save", exact: true }).click()
-        await saved
+        await save(page)
       }
     }
   )
