@@ -17,22 +17,27 @@ const healthOf = (url: Redacted.Redacted) =>
     (context) => StoreHealth.pipe(Effect.provide(context))
   ).pipe(Effect.flatten)
 
+/** A full disk, on which the directory is, makes the database unhealthy until there is room again. It answers all the time. */
+const suffersFrom = Effect.fnUntraced(function*(directory: string, url: Redacted.Redacted) {
+  const { check } = yield* healthOf(url)
+  yield* check
+  const filler = join(directory, "filler")
+  fill(filler)
+  const error = yield* eventually(Effect.flip(check))
+  assert.include(inspect(error, { depth: 9 }), "No space left on device")
+  const connection = yield* PgConnection.make({ url })
+  assert.strictEqual((yield* connection.query("SELECT 1 AS one")).rows.length, 1)
+  rmSync(filler)
+  yield* check
+})
+
 it.live.runIf(mayMount)(
   "a database whose disk is full is not healthy until it has room again",
   () =>
     Effect.gen(function*() {
       const directory = yield* smallDisk(96)
       const { url } = yield* EmbeddedPostgres.make({ directory, durable: false })
-      const { check } = yield* healthOf(url)
-      yield* check
-      const filler = join(directory, "filler")
-      fill(filler)
-      const error = yield* eventually(Effect.flip(check))
-      assert.include(inspect(error, { depth: 9 }), "No space left on device")
-      const connection = yield* PgConnection.make({ url })
-      assert.strictEqual((yield* connection.query("SELECT 1 AS one")).rows.length, 1)
-      rmSync(filler)
-      yield* check
+      yield* suffersFrom(directory, url)
     })
 )
 
@@ -53,14 +58,7 @@ it.live.runIf(mayMount)(
         () => Effect.orDie(connection.query(`DROP TABLESPACE ${tablespace}`))
       )
       yield* connection.query(`ALTER DATABASE ${database} SET default_tablespace = '${tablespace}'`)
-      const { check } = yield* healthOf(url)
-      yield* check
-      const filler = join(directory, "filler")
-      fill(filler)
-      const error = yield* eventually(Effect.flip(check))
-      assert.include(inspect(error, { depth: 9 }), "No space left on device")
-      rmSync(filler)
-      yield* check
+      yield* suffersFrom(directory, url)
     })
 )
 
