@@ -1,7 +1,8 @@
 /**
- * Counts of limits that all nodes share: once a second each node tells the others
- * what it has counted, and they count it, too (docs/decisions/0096-limits-of-a-cloud.md).
- * So a limit holds for the cloud, but for what comes within a second.
+ * Counts of limits that all nodes share: at each look, once a second by default, each
+ * node tells the others what it has counted, and they count it, too
+ * (docs/decisions/0096-limits-of-a-cloud.md). So a limit holds for the cloud, but for
+ * what comes between two looks.
  */
 import { Clock, Context, Effect, Layer, Schema, type Scope } from "effect"
 import * as Periodic from "../kernel/Periodic.ts"
@@ -14,7 +15,7 @@ export type Counted = readonly [key: string, amount: number]
 export interface SharedLimit {
   /** The same on all nodes. */
   readonly name: string
-  /** Returns what was counted here since the last call and is worth telling. Called once a second. */
+  /** Returns what was counted here since the last call and is worth telling. Called at each look. */
   readonly counted: () => ReadonlyArray<Counted>
   /** Counts what another node has counted. `now`: Unix milliseconds. */
   readonly charge: (key: string, amount: number, now: number) => void
@@ -30,7 +31,6 @@ export class SharedCounts extends Context.Service<SharedCounts, {
   )
 }
 
-const tellEvery = "1 second"
 /** Keys of one limit that are told at once, those that were counted most. */
 export const maxTold = 200
 /** Keys of one notice together; what else is in it is short. */
@@ -61,7 +61,7 @@ const make = Effect.gen(function*() {
   yield* tell.pipe(
     // The others count on by themselves.
     Effect.catch((error) => Effect.logDebug("Other nodes could not be told what was counted", error)),
-    Periodic.every(tellEvery)
+    Periodic.looking
   )
   yield* channel.subscribe({
     heard: ({ counted, name, node: other }) =>

@@ -42,6 +42,6 @@ export const make = Effect.fnUntraced(function*(
     return checks === 0 ? undefined : latch.await
   }
 
-  yield* Effect.sync(doubt).pipe(Periodic.every(tickEvery))
+  yield* Periodic.ticking(tickEvery, doubt)
   return doubt
 })

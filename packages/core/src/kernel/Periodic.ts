@@ -6,8 +6,8 @@ import { Clock, Context, Duration, Effect, type Fiber, type Scope } from "effect
 /**
  * Milliseconds between two looks of a node for what is due: commands that expire,
  * timers of scenes, upgrades, tasks of jobs, turns of bulk commands, add-sessions,
- * subscriptions. At most 5000: scenes do not fire for times that are 10 seconds ago.
- * Default: 1000.
+ * subscriptions, counts that other nodes are told. At most 5000: scenes do not fire for
+ * times that are 10 seconds ago. Default: 1000.
  */
 export const LookInterval = Context.Reference<number>("@device-cloud/core/kernel/LookInterval", {
   defaultValue: () => 1000
@@ -22,9 +22,21 @@ export type Repeating<R> = Effect.Effect<Fiber.Fiber<never>, never, R | Scope.Sc
  * each second.
  */
 export const every = (pause: Duration.Input): <R>(work: Effect.Effect<unknown, never, R>) => Repeating<R> => {
-  const rest = Effect.sleep(Duration.fromInputUnsafe(pause))
-  return (work) => Effect.forkScoped(Effect.forever(Effect.andThen(work, rest), { disableYield: true }))
+  const duration = Duration.fromInputUnsafe(pause)
+  return (work) =>
+    Effect.flatMap(
+      Clock.Clock,
+      (clock) => Effect.forkScoped(Effect.forever(Effect.andThen(work, clock.sleep(duration)), { disableYield: true }))
+    )
 }
+
+/** Calls it now, and again `pause` after each call: nothing but the pause is a step of a fiber. */
+export const ticking = (pause: Duration.Input, tick: () => void): Repeating<never> =>
+  Effect.flatMap(Clock.Clock, (clock) => {
+    const rest = clock.sleep(Duration.fromInputUnsafe(pause))
+    tick()
+    return Effect.forkScoped(Effect.forever(Effect.map(rest, tick), { disableYield: true }))
+  })
 
 /** Does the work now, and again a {@link LookInterval} after each end. */
 export const looking = <R>(work: Effect.Effect<unknown, never, R>): Repeating<R> =>
@@ -47,16 +59,16 @@ export const lookingForEnds = <E, R>(
   message: string,
   look: (isBack: boolean) => Effect.Effect<unknown, E, R>
 ): Repeating<R> =>
-  Effect.suspend(() => {
+  Effect.flatMap(Clock.Clock, (clock) => {
     let latest = Number.NEGATIVE_INFINITY
     let since = latest
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    return Effect.suspend(() => {
+      const now = clock.currentTimeMillisUnsafe()
       if (Math.abs(now - latest) > awayMillis) since = now
       return look(now - since < backMillis)
     }).pipe(
-      Effect.andThen(Clock.currentTimeMillis),
-      Effect.map((now) => {
-        latest = now
+      Effect.map(() => {
+        latest = clock.currentTimeMillisUnsafe()
       }),
       Effect.catchCause((cause) => {
         latest = Number.NEGATIVE_INFINITY

@@ -60,7 +60,7 @@ const make = Effect.gen(function*() {
   yield* watch.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Executions that wait could not be counted", cause)),
     Effect.andThen(Queue.take(backlog.calls)),
-    Effect.forever,
+    Effect.forever({ disableYield: true }),
     Effect.forkScoped
   )
   yield* Queue.offer(backlog.calls, undefined).pipe(Periodic.looking)

@@ -238,7 +238,7 @@ const make = Effect.gen(function*() {
   yield* work.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Scenes that were fired could not be carried out", cause)),
     Effect.andThen(Queue.take(triggers.wakeUps)),
-    Effect.forever,
+    Effect.forever({ disableYield: true }),
     Effect.forkScoped
   )
   // Wakes for what is due later, and for what other nodes have left.
