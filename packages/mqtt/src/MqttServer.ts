@@ -129,8 +129,8 @@ const refused = 128
 const expiryInterval = "1 minute"
 /** Connections that are drained end in slices, at least so many milliseconds apart. */
 const drainSlice = 100
-/** How long the end of a connection, and of the broker, waits for messages on their way to the store. */
-const drainTimeout = "4 seconds"
+/** How long the end of a connection, or of the broker, waits for messages on their way to the store, and for the status. */
+const drainTimeout = "3 seconds"
 
 const turnedAway = Metric.counter("device_cloud_mqtt_arrivals_turned_away_total", {
   description: "Unauthenticated connections that were refused or closed for want of room, by reason",
@@ -331,6 +331,19 @@ const make = Effect.fnUntraced(function*(
   }
 
   let isLeaving = false
+  /** What was under way has been waited for, as long as it may. */
+  let hasDrained = false
+
+  const settled = (underway: () => number) =>
+    Effect.sync(underway).pipe(
+      Effect.repeat({ while: (count) => count > 0, schedule: Schedule.spaced("10 millis") })
+    )
+
+  const close = ({ connection, stream }: ConnectionState) =>
+    connection?.close("shutdown") ?? Effect.sync(() => void stream.destroy())
+
+  /** Waits until the device is offline. Whoever waits no longer does not stop it. */
+  const detach = (state: ConnectionState) => Effect.suspend(() => Fiber.await(runFork(connecting.detach(state))))
 
   /** Ends a connection when nothing of it is under way. */
   const leave = Effect.fnUntraced(function*(state: ConnectionState) {
@@ -338,12 +351,12 @@ const make = Effect.fnUntraced(function*(
     if (connection?.session === undefined) return void state.stream.destroy()
     yield* sessions.retire(connection.session)
     state.isEnding = true
-    yield* Effect.sync(state.underway).pipe(
-      Effect.repeat({ while: (count) => count > 0, schedule: Schedule.spaced("10 millis") }),
+    yield* settled(state.underway).pipe(
+      Effect.andThen(close(state)),
+      Effect.andThen(detach(state)),
       Effect.timeoutOption(drainTimeout)
     )
-    yield* connection.close("shutdown")
-    yield* connecting.detach(state)
+    yield* close(state)
   })
 
   const drain = Effect.fnUntraced(function*(time: Duration.Input) {
@@ -359,24 +372,23 @@ const make = Effect.fnUntraced(function*(
       for (const state of open.slice(start, end)) leaving.push(yield* Effect.forkChild(leave(state)))
     }
     yield* Fiber.awaitAll(leaving)
+    hasDrained = true
   })
+
+  /** Does with each open connection what `run` does. */
+  const withEach = (run: (state: ConnectionState) => Effect.Effect<unknown>) =>
+    Effect.suspend(() => Effect.forEach(connections.all(), run, { concurrency: "unbounded", discard: true }))
 
   /** Reads nothing more, waits for messages on their way to the store, and closes all connections. */
   const end = Effect.gen(function*() {
     connections.isStopping = true
-    yield* Effect.sync(messages.underway).pipe(
-      Effect.repeat({ while: (count) => count > 0, schedule: Schedule.spaced("10 millis") }),
-      Effect.timeoutOption(drainTimeout)
-    )
-    yield* Effect.forEach(
-      connections.all(),
-      (state) =>
-        Effect.andThen(
-          state.connection?.close("shutdown") ?? Effect.sync(() => state.stream.destroy()),
-          connecting.detach(state)
-        ),
-      { concurrency: "unbounded", discard: true }
-    )
+    if (!hasDrained) {
+      yield* settled(messages.underway).pipe(
+        Effect.andThen(withEach((state) => Effect.andThen(close(state), detach(state)))),
+        Effect.timeoutOption(drainTimeout)
+      )
+    }
+    yield* withEach(close)
     yield* Effect.callback<void>((resume) => broker.close(() => resume(Effect.void)))
   })
   yield* Effect.addFinalizer(() => end)

@@ -70,7 +70,7 @@ const turnWeight = 32
 const maxTurns = 16
 
 /** How long the close of the scope waits for queued items. */
-const drainTimeout = "5 seconds"
+const drainTimeout = "2 seconds"
 
 class Waiting<A, B, E> extends Entry {
   readonly item: A

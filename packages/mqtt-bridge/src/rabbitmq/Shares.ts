@@ -13,7 +13,7 @@ import type { Topology } from "./Topology.ts"
 /** Messages of a share that are on their way to the store. */
 const maxUnsettled = 512
 /** How long a share waits for these before it goes to another node, which gets those that are left. */
-const drainTime = "5 seconds"
+const drainTime = "2 seconds"
 
 const carried = Metric.gauge("device_cloud_mqtt_bridge_shares", {
   description: "Shares of the messages of devices that this server carries"
