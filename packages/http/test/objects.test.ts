@@ -223,6 +223,22 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("objects", (i
       ])
       assert.deepStrictEqual(Object.keys(answers[0].body.data.issues), ["file"])
     }))
+
+  it.effect("says what of a form is too large", () =>
+    Effect.gen(function*() {
+      const fields = (count: number, value: string) => {
+        const field = `--${boundary}\r\nContent-Disposition: form-data; name="note"\r\n\r\n${value}\r\n`
+        return call("POST", "/oss", {
+          raw: Buffer.concat([Buffer.from(field.repeat(count)), form(Buffer.from("x"))]),
+          headers: multipart
+        })
+      }
+      const answers = yield* Effect.all([fields(1, "x".repeat(65_537)), fields(100, "x")])
+      assert.deepStrictEqual(answers.map(({ body, status }) => [status, body.code, body.message]), [
+        [413, 41300, "A field of the form has more than 64 KiB; expected a file in the field file"],
+        [413, 41300, "The form has more than 100 fields"]
+      ])
+    }))
 })
 
 const small = testApi(StorageMemory.layer, {}, {

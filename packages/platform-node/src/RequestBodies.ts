@@ -100,6 +100,7 @@ export class RequestBodies {
       chunks.push(chunk)
       this.#arriving.grows(body, chunk.length)
     }
+    if (Number(source.headers["content-length"]) > limit) fail("BodyTooLarge")
     source.on("data", (chunk: Buffer) => {
       size += chunk.length
       if (!isDone) keep(chunk)

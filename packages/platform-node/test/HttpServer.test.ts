@@ -112,6 +112,16 @@ it.live("a request that offers HTTP/2 over plain HTTP keeps its body, and the co
     assert.strictEqual(yield* ask("POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nde"), "<de>")
   }))
 
+it.live("a body that is announced as larger than the limit is refused before it comes", () =>
+  Effect.gen(function*() {
+    const socket = yield* open(yield* serve((request) => request.text))
+    socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n")
+    assert.include(yield* answersOf(socket, 1), "BodyTooLarge")
+    const next = answersOf(socket, 1)
+    socket.write(`${"x".repeat(70_000)}POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi`)
+    assert.include(yield* next, "hi")
+  }))
+
 it.live("a body over the limit is refused, and the connection goes on", () =>
   Effect.gen(function*() {
     const port = yield* serve((request) => request.text)

@@ -15,7 +15,7 @@ import { HttpIncomingMessage, HttpServerRequest, Multipart } from "effect/http"
 import { group } from "../ApiHandlers.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
-import { BodyUnreadable, invalidParameter } from "../Failure.ts"
+import { BodyUnreadable, invalidParameter, TooLarge } from "../Failure.ts"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { type Caller, failWhenEnded } from "../middleware/Caller.ts"
 import { makeObjectAddress } from "./ObjectAddress.ts"
@@ -74,7 +74,10 @@ const storeFile = Effect.fnUntraced(function*(objects: Objects["Service"], proje
       stored === undefined ? Effect.void : Effect.ignore(objects.remove(projectId, stored.objectId))
     ),
     Effect.provideContext(limits),
-    Effect.catchIf(Multipart.isMultipartError, () => Effect.fail(notAForm))
+    Effect.catchIf(Multipart.isMultipartError, ({ reason }) =>
+      Effect.fail(
+        reason._tag === "FieldTooLarge" ? fieldTooLarge : reason._tag === "TooManyParts" ? tooManyParts : notAForm
+      ))
   )
   return stored ?? (yield* Effect.fail(noFile))
 })
@@ -86,8 +89,21 @@ const noFile = invalidParameter([{
 
 const notAForm = BodyUnreadable.make({ message: "The body is not a well formed multipart form" })
 
+const maxParts = 100
+const maxFieldKibibytes = 64
+
+const fieldTooLarge = TooLarge.make({
+  message: `A field of the form has more than ${maxFieldKibibytes} KiB; expected a file in the field file`
+})
+
+const tooManyParts = TooLarge.make({ message: `The form has more than ${maxParts} fields` })
+
 /** The store limits the size of the file. */
 const limits = Context.merge(
-  Multipart.limitsServices({ maxParts: 100, maxFieldSize: ByteSize.kibibytes(64), fieldMimeTypes: [] }),
+  Multipart.limitsServices({
+    maxParts,
+    maxFieldSize: ByteSize.kibibytes(maxFieldKibibytes),
+    fieldMimeTypes: []
+  }),
   Context.make(HttpIncomingMessage.MaxBodySize, undefined)
 )
