@@ -11,7 +11,7 @@ import {
   type StreamInfo
 } from "@nats-io/jetstream"
 import { connect as open, type ConnectionOptions } from "@device-cloud/nats"
-import { nanos } from "@nats-io/transport-node"
+import { nanos, PermissionViolationError } from "@nats-io/transport-node"
 import { Effect } from "effect"
 
 export interface NatsOptions extends ConnectionOptions {
@@ -95,5 +95,13 @@ const attempt = <A>(what: string, run: () => Promise<A>): Effect.Effect<A, Event
   Effect.tryPromise({
     try: run,
     catch: (cause) =>
-      new EventSinkError({ message: `${what}: ${cause instanceof Error ? cause.message : cause}`, cause })
+      isInboxRefused(cause)
+        ? new EventSinkError({ message: `${what}: the user may not subscribe to _INBOX.>` })
+        : new EventSinkError({ message: `${what}: ${cause instanceof Error ? cause.message : cause}`, cause })
   })
+
+/** Whether it is the subject of replies that NATS refuses. It is another one on each connection. */
+const isInboxRefused = (error: unknown): boolean =>
+  error instanceof PermissionViolationError
+    ? error.subject.startsWith("_INBOX.")
+    : error instanceof Error && isInboxRefused(error.cause)

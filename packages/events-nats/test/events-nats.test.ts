@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { jetstream, type JetStreamManager, jetstreamManager, type StreamConfig } from "@nats-io/jetstream"
 import { connect, headers, nanos, type NatsConnection } from "@nats-io/transport-node"
 import { Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -218,6 +218,25 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("events on NAT
         refusal.message,
         "The stream DEVICE_CLOUD has no subjects of its own; expected device-cloud.>"
       )
+    }))
+
+  it.live("are refused in the same words each time to a user that may not hear replies", () =>
+    Effect.gen(function*() {
+      const directory = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-nats-user-"))),
+        (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+      )
+      const file = join(directory, "nats.conf")
+      const user = `{user: cloud, password: secret, permissions: {publish: ">", subscribe: "device-cloud.>"}}`
+      yield* Effect.promise(() => writeFile(file, `authorization {users: [${user}]}\n`))
+      const server = yield* NatsTestServer.make("-c", file)
+      yield* server.start
+      const credentials = { user: "cloud", password: Redacted.make("secret") }
+      const sink = yield* EventsNats.make({ url: server.url, credentials })
+      const refused = Effect.flip(sink.deliver([{ id: "1", event: event(1) }]))
+      const refusals = [yield* refused, yield* refused].map(({ cause, message }) => [message, cause])
+      const expected = ["JetStream cannot be used: the user may not subscribe to _INBOX.>", undefined]
+      assert.deepStrictEqual(refusals, [expected, expected])
     }))
 
   it.live("leave no connection behind when the publisher ends while it connects", () =>
