@@ -43,9 +43,12 @@ const make = (capacity: number): IdempotencyStore["Service"] => {
     answer: (request, answer) =>
       Effect.sync(() => {
         const known = recent.get(nameOf(request))
-        if (known !== undefined) recent.set(nameOf(request), { ...known, answer })
+        if (known?.claimedAt === request.at) recent.set(nameOf(request), { ...known, answer })
       }),
-    release: (request) => Effect.sync(() => void recent.delete(nameOf(request))),
+    release: (request) =>
+      Effect.sync(() => {
+        if (recent.get(nameOf(request))?.claimedAt === request.at) recent.delete(nameOf(request))
+      }),
     count: (projectId, limit) =>
       Effect.sync(() => {
         const names = [...recent.keys()].filter((name) => name.startsWith(`${projectId}/`))

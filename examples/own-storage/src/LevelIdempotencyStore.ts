@@ -64,10 +64,14 @@ const make = Effect.fnUntraced(function*(directory: string) {
     answer: (request, answer) =>
       turn(attempt("answer", async () => {
         const stored = await level.get(keyOf(request))
-        if (stored !== undefined) await level.put(keyOf(request), { ...stored, answer })
+        if (stored?.claimedAt === request.at) await level.put(keyOf(request), { ...stored, answer })
       })),
 
-    release: (request) => turn(attempt("release", () => level.del(keyOf(request)))),
+    release: (request) =>
+      turn(attempt("release", async () => {
+        const stored = await level.get(keyOf(request))
+        if (stored?.claimedAt === request.at) await level.del(keyOf(request))
+      })),
 
     count: (projectId, limit) =>
       attempt("count", async () => {

@@ -18,10 +18,10 @@ const store = Layer.unwrap(Effect.map(directory, (made) => LevelIdempotencyStore
 // The contract makes projects: the other stores are those of the storage in memory.
 IdempotencyStoreContract.suite("LevelDB", store.pipe(Layer.provideMerge(StorageMemory.layer)))
 
-const request = { projectId: defaultProjectId, key: "order-4711" }
+const request = { projectId: defaultProjectId, key: "order-4711", at: 1000 }
 const claim = Effect.flatMap(
   IdempotencyStore,
-  (store) => store.claim({ ...request, fingerprint: "first", at: 1000, claimExpiredBefore: 0, answerExpiredBefore: 0 })
+  (store) => store.claim({ ...request, fingerprint: "first", claimExpiredBefore: 0, answerExpiredBefore: 0 })
 )
 
 it.effect("a response is there after a restart", () =>

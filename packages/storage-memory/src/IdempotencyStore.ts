@@ -32,9 +32,12 @@ const make = ({ requests }: Tables["Service"]) =>
     answer: (request, answer) =>
       Effect.sync(() => {
         const known = requests.get(keyOf(request))
-        if (known !== undefined) requests.set(keyOf(request), { ...known, answer })
+        if (known?.claimedAt === request.at) requests.set(keyOf(request), { ...known, answer })
       }),
-    release: (request) => Effect.sync(() => void requests.delete(keyOf(request))),
+    release: (request) =>
+      Effect.sync(() => {
+        if (requests.get(keyOf(request))?.claimedAt === request.at) requests.delete(keyOf(request))
+      }),
     count: (projectId, limit) =>
       Effect.sync(() => {
         let count = 0

@@ -20,9 +20,7 @@ interface Row {
   readonly body: string | null
 }
 
-/** No row: the caller that had the claim released it while this statement ran. */
-const claimOf = (row: Row | undefined): Claim => {
-  if (row === undefined) return { _tag: "InProgress", fingerprint: "" }
+const claimOf = (row: Row): Claim => {
   if (row.claimed) return { _tag: "Claimed" }
   const { body, fingerprint, status } = row
   return status === null
@@ -47,16 +45,20 @@ const make = (sql: PgClient.PgClient) =>
         UNION ALL
         SELECT false, fingerprint, status, body FROM request
         WHERE project_id = ${projectId} AND key = ${key} AND NOT EXISTS (SELECT FROM claimed)`.pipe(
-        Effect.map(([row]): Claim => claimOf(row)),
+        // No row: another caller has claimed or released the request since this statement began, and it does not see that.
+        Effect.repeat({ while: (rows) => rows.length === 0 }),
+        Effect.map(([row]): Claim => claimOf(row!)),
         Effect.mapError(storeError("IdempotencyStore.claim"))
       ),
-    answer: ({ key, projectId }, { body, status }) =>
-      sql`UPDATE request SET status = ${status}, body = ${body} WHERE project_id = ${projectId} AND key = ${key}`.pipe(
+    answer: ({ at, key, projectId }, { body, status }) =>
+      sql`UPDATE request SET status = ${status}, body = ${body}
+        WHERE project_id = ${projectId} AND key = ${key} AND claimed_at = ${instant(at)}`.pipe(
         Effect.asVoid,
         Effect.mapError(storeError("IdempotencyStore.answer"))
       ),
-    release: ({ key, projectId }) =>
-      sql`DELETE FROM request WHERE project_id = ${projectId} AND key = ${key}`.pipe(
+    release: ({ at, key, projectId }) =>
+      sql`DELETE FROM request
+        WHERE project_id = ${projectId} AND key = ${key} AND claimed_at = ${instant(at)}`.pipe(
         Effect.asVoid,
         Effect.mapError(storeError("IdempotencyStore.release"))
       ),

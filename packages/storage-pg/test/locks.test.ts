@@ -15,6 +15,7 @@ import {
   FeedReaderStore,
   type HistoryAddition,
   HistoryStore,
+  IdempotencyStore,
   JobStore,
   keptRefusals,
   type NewDevice,
@@ -569,5 +570,21 @@ it.live("a reader of the feed keeps a lease that it prolongs while another node 
       }))
       assert.isTrue(Option.isNone(yield* Fiber.join(claimed)))
       assert.isTrue(yield* FeedReaderStore.use((store) => store.advance({ ...held, ...lease })))
+    })
+  ))
+
+it.live("a request that another node claims at the same moment is in progress, with the fingerprint of that node", () =>
+  withNodes(({ devices: [{ projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const request = { projectId, key: "at-once", at: now, claimExpiredBefore: 0, answerExpiredBefore: 0 }
+      const claimed = yield* sql.withTransaction(Effect.gen(function*() {
+        yield* sql`INSERT INTO request (project_id, key, fingerprint, claimed_at)
+          VALUES (${projectId}, ${request.key}, 'first', now())`
+        const claim = IdempotencyStore.use((store) => store.claim({ ...request, fingerprint: "second" }))
+        const waiting = yield* Effect.forkDetach(onOther(claim))
+        yield* blocked(sql, 1)
+        return waiting
+      }))
+      assert.deepStrictEqual(yield* Fiber.join(claimed), { _tag: "InProgress", fingerprint: "first" })
     })
   ))

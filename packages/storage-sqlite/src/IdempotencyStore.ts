@@ -36,18 +36,19 @@ const make = (sql: Sqlite["Service"]) =>
           ? { _tag: "InProgress", fingerprint: known.fingerprint }
           : { _tag: "Answered", fingerprint: known.fingerprint, answer: { status, body } }
       }),
-    answer: ({ key, projectId }, { body, status }) =>
+    answer: ({ at, key, projectId }, { body, status }) =>
       sql.write("IdempotencyStore.answer", () => {
-        sql.run("UPDATE request SET status = ?, body = ? WHERE project_id = ? AND key = ?", [
+        sql.run("UPDATE request SET status = ?, body = ? WHERE project_id = ? AND key = ? AND claimed_at = ?", [
           status,
           body,
           projectId,
-          key
+          key,
+          at
         ])
       }),
-    release: ({ key, projectId }) =>
+    release: ({ at, key, projectId }) =>
       sql.write("IdempotencyStore.release", () => {
-        sql.run("DELETE FROM request WHERE project_id = ? AND key = ?", [projectId, key])
+        sql.run("DELETE FROM request WHERE project_id = ? AND key = ? AND claimed_at = ?", [projectId, key, at])
       }),
     count: (projectId, limit) =>
       sql.read("IdempotencyStore.count", () =>

@@ -138,10 +138,10 @@ const make = Effect.gen(function*() {
     const request = { projectId, key }
     const fingerprint = fingerprintOf(repeatable)
     const at = yield* Clock.currentTimeMillis
+    const claimed = { ...request, at }
     const claim = yield* store.claim({
-      ...request,
+      ...claimed,
       fingerprint,
-      at,
       claimExpiredBefore: at - claimTtl,
       answerExpiredBefore: at - responseTtl
     })
@@ -158,7 +158,7 @@ const make = Effect.gen(function*() {
     const release = Effect.suspend(() => {
       const known = counts.last(projectId)
       if (known !== undefined) known.used--
-      return store.release(request)
+      return store.release(claimed)
     })
     const carriedOut = Effect.gen(function*() {
       const response = yield* Effect.andThen(countKey(projectId), run).pipe(
@@ -169,7 +169,7 @@ const make = Effect.gen(function*() {
       if (response.status >= 400) yield* release
       else {
         const isKept = new TextEncoder().encode(response.body).length <= maxAnswerBytes
-        yield* store.answer(request, {
+        yield* store.answer(claimed, {
           status: response.status,
           body: isKept ? yield* seal.close(response.body) : null
         })

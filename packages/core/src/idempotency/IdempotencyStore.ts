@@ -11,6 +11,12 @@ export interface RequestKey {
   readonly key: string
 }
 
+/** Identifies a claim of a request: no two claims of one request count at the same time. */
+export interface ClaimedRequest extends RequestKey {
+  /** When it was claimed, Unix milliseconds. */
+  readonly at: number
+}
+
 /** The stored response to a request. */
 export interface StoredAnswer {
   /** HTTP status. */
@@ -36,21 +42,19 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
    * response made before `answerExpiredBefore`.
    */
   readonly claim: (
-    request: RequestKey & {
+    request: ClaimedRequest & {
       /** Tells requests of the same key apart: a hash, at most 64 characters. */
       readonly fingerprint: string
-      /** Unix milliseconds. */
-      readonly at: number
       /** Unix milliseconds. */
       readonly claimExpiredBefore: number
       /** Unix milliseconds. */
       readonly answerExpiredBefore: number
     }
   ) => Effect.Effect<Claim, StoreError>
-  /** Stores the response to a claimed request. */
-  readonly answer: (request: RequestKey, answer: StoredAnswer) => Effect.Effect<void, StoreError>
-  /** Removes a claim, so that the request can run again. */
-  readonly release: (request: RequestKey) => Effect.Effect<void, StoreError>
+  /** Stores the response to a claimed request. Changes nothing if the claim has expired and another caller has the request. */
+  readonly answer: (request: ClaimedRequest, answer: StoredAnswer) => Effect.Effect<void, StoreError>
+  /** Removes a claim, so that the request can run again. Leaves the claim of another caller alone, as `answer` does. */
+  readonly release: (request: ClaimedRequest) => Effect.Effect<void, StoreError>
   /** Counts the requests of a project, at most to `limit`. */
   readonly count: (projectId: ProjectId, limit: number) => Effect.Effect<number, StoreError>
   /** Deletes requests that were claimed before `claimedBefore`, Unix milliseconds, at most `limit`. Returns how many. */

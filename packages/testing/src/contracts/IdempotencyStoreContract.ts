@@ -1,17 +1,20 @@
 /**
  * The laws of `IdempotencyStore`.
  */
-import { type DeviceCloud, IdempotencyStore, type RequestKey } from "@device-cloud/core"
+import { type ClaimedRequest, type DeviceCloud, IdempotencyStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
 import { detached } from "./Detached.ts"
 import { epoch, insertProject, unique } from "./Samples.ts"
 
-const newRequest = Effect.map(insertProject, ({ id }): RequestKey => ({ projectId: id, key: unique("key") }))
+const newRequest = Effect.map(
+  insertProject,
+  ({ id }): ClaimedRequest => ({ projectId: id, key: unique("key"), at: epoch })
+)
 
-const claim = (request: RequestKey, fields: { readonly fingerprint?: string; readonly at?: number } = {}) =>
+const claim = (request: ClaimedRequest, fields: { readonly fingerprint?: string; readonly at?: number } = {}) =>
   Effect.flatMap(IdempotencyStore, (store) => {
-    const { at = epoch, fingerprint = "first" } = fields
+    const { at = request.at, fingerprint = "first" } = fields
     return store.claim({
       ...request,
       fingerprint,
@@ -58,9 +61,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           fingerprint: "first",
           answer: { status: 201, body: null }
         })
-        for (const key of ["b", "c"]) yield* claim({ projectId, key })
+        for (const key of ["b", "c"]) yield* claim({ ...request, key })
         assert.deepStrictEqual([yield* store.count(projectId, 10), yield* store.count(projectId, 2)], [3, 2])
-        yield* store.release({ projectId, key: "c" })
+        yield* store.release({ ...request, key: "c" })
         assert.strictEqual(yield* store.count(projectId, 10), 2)
       }))
 
@@ -68,7 +71,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const request = yield* newRequest
         const claims = yield* Effect.all(Array.from({ length: 20 }, () => claim(request)), { concurrency: "unbounded" })
-        assert.strictEqual(claims.filter(({ _tag }) => _tag === "Claimed").length, 1)
+        assert.deepStrictEqual(
+          claims.toSorted((a, b) => a._tag.localeCompare(b._tag)),
+          [claimed, ...Array.from({ length: 19 }, () => ({ _tag: "InProgress", fingerprint: "first" }) as const)]
+        )
       }))
 
     it.effect("gives a request again that was released, or not answered in time, or answered long ago", () =>
@@ -80,7 +86,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* claim(request), claimed)
         assert.strictEqual((yield* claim(request, { at: epoch + 100 }))._tag, "InProgress")
         assert.deepStrictEqual(yield* claim(request, { at: epoch + 101, fingerprint: "second" }), claimed)
-        yield* store.answer(request, answer)
+        yield* store.answer({ ...request, at: epoch + 101 }, answer)
         assert.deepStrictEqual(yield* claim(request, { at: epoch + 1101 }), {
           _tag: "Answered",
           fingerprint: "second",
@@ -89,13 +95,36 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* claim(request, { at: epoch + 1102 }), claimed)
       }))
 
+    it.effect("a caller whose claim has expired changes nothing of the request that another caller has", () =>
+      Effect.gen(function*() {
+        const store = yield* IdempotencyStore
+        const request = yield* newRequest
+        yield* claim(request)
+        const next = { ...request, at: epoch + 101 }
+        assert.deepStrictEqual(yield* claim(next, { fingerprint: "second" }), claimed)
+        yield* store.answer(request, answer)
+        assert.deepStrictEqual(yield* claim(next), { _tag: "InProgress", fingerprint: "second" })
+        yield* store.release(request)
+        assert.deepStrictEqual(yield* claim(next), { _tag: "InProgress", fingerprint: "second" })
+        const own = { status: 201, body: "of the second" }
+        yield* store.answer(next, own)
+        yield* store.answer(request, answer)
+        yield* store.release(request)
+        assert.deepStrictEqual(yield* claim(next), { _tag: "Answered", fingerprint: "second", answer: own })
+        // Nobody has taken it over: a late response counts.
+        const alone = yield* newRequest
+        yield* claim(alone)
+        yield* store.answer(alone, answer)
+        assert.strictEqual((yield* claim(alone, { at: epoch + 101 }))._tag, "Answered")
+      }))
+
     it.effect("forgets what was claimed long ago, a part at a time", () =>
       Effect.gen(function*() {
         const store = yield* IdempotencyStore
         const at = epoch - 1_000_000
         const requests = [yield* newRequest, yield* newRequest, yield* newRequest]
         for (const request of requests) yield* claim(request, { at })
-        yield* store.answer(requests[1]!, answer)
+        yield* store.answer({ ...requests[1]!, at }, answer)
         const later = yield* newRequest
         yield* claim(later, { at: at + 1 })
         const prune = store.prune({ claimedBefore: at + 1, limit: 2 })
