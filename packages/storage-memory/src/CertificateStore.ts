@@ -104,7 +104,7 @@ const make = ({ authorities, certificates, devices, holders }: Tables["Service"]
         change(projectId, authorityId, (known) => ({
           ...known,
           authority: { ...known.authority, revocationList: list },
-          revoked: new Map(revoked.map(({ revokedAt, serial }) => [serial, revokedAt]))
+          revoked: new Map(revoked.toReversed().map(({ revokedAt, serial }) => [serial, revokedAt]))
         }))
         return "stored"
       }),

@@ -106,6 +106,7 @@ const make = (tables: Tables["Service"]) => {
     attachmentsOf: (ids) => Effect.sync(() => ids.flatMap((id) => attachment(id) ?? [])),
     openSession: (session) =>
       Effect.sync(() => {
+        if (!devices.has(session.gatewayId)) return Option.none()
         const replaced = openSession(session.gatewayId)
         if (replaced !== undefined) end(replaced.session.sessionId, session.startedAt)
         addSessions.set(session.sessionId, { session, endedAt: null, members: new Set() })

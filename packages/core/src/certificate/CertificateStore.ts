@@ -65,8 +65,9 @@ export class CertificateStore extends Context.Service<CertificateStore, {
   /** Removes an authority with its certificates. Returns false if there is none. */
   readonly removeAuthority: (projectId: ProjectId, authorityId: string) => Effect.Effect<boolean, StoreError>
   /**
-   * Replaces the revocation list of an authority. Returns `older` if the stored one
-   * was issued later, and `not-found` if there is no such authority.
+   * Replaces the revocation list of an authority. Of several entries with one serial
+   * number, the first counts. Returns `older` if the stored list was issued later, and
+   * `not-found` if there is no such authority.
    */
   readonly putRevocationList: (
     projectId: ProjectId,

@@ -79,7 +79,7 @@ export class TopologyStore extends Context.Service<TopologyStore, {
   readonly attachmentsOf: (
     subDeviceIds: ReadonlyArray<DeviceId>
   ) => Effect.Effect<ReadonlyArray<Attachment>, StoreError>
-  /** Opens an add-session in place of the gateway's open one. Returns the replaced session. */
+  /** Opens an add-session in place of the gateway's open one. Returns the replaced session. Opens none if the gateway is gone. */
   readonly openSession: (session: AddSession) => Effect.Effect<Option.Option<AddSession>, StoreError>
   /** Returns an add-session of the gateway, open or ended, with its members. */
   readonly session: (

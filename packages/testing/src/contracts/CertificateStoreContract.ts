@@ -379,6 +379,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const revoked = { ...certificate, revokedAt: epoch - 7000 }
         assert.deepStrictEqual(yield* store.ofDevice(deviceId), [revoked])
         assert.strictEqual(Option.getOrThrow(yield* store.find(fingerprint)).revokedAt, epoch - 7000)
+        // The first entry of a serial number counts.
+        yield* put(epoch, [{ serial, revokedAt: epoch - 7000 }, { serial, revokedAt: epoch - 8000 }])
+        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [revoked])
         // What the list has revoked stays at the device: a later list may let it count again.
         const next = newCertificate(deviceId, authorityId)
         yield* store.insert(next, untouched)

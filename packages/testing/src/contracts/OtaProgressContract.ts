@@ -81,14 +81,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("counts the devices that have failed by reason, and finds exactly these", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
-        const { devices, firmware } = yield* prepare(8)
-        const [a, b, c, d, e, f, gone] = devices
+        const { devices, firmware } = yield* prepare(10)
+        const [a, b, c, d, e, f, gone, waiting, ...silent] = devices
         const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
         const { taskId } = task
         const failed = (device: Device, reason: string) =>
           change(device, taskId, epoch + 1, { status: "failed", step: -1, reason })
-        yield* failed(c!, "No space")
-        for (const device of [a!, b!, gone!]) yield* failed(device, "no space\n50% left")
+        yield* failed(a!, "No space")
+        for (const device of [b!, c!, gone!]) yield* failed(device, "no space\n50% left")
+        for (const device of silent) yield* failed(device, "")
         // One that tries again, one that is at it, and one that a user has cancelled.
         yield* change(d!, taskId, epoch + 1, { status: "pending", failures: 1, reason: "No space" })
         yield* change(e!, taskId, epoch + 1, { status: "upgrading", step: 10, reason: "No space" })
@@ -97,6 +98,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.save([{ before, after }])
         assert.deepStrictEqual(yield* store.failures(taskId, 10), [
           { reason: "no space\n50% left", devices: 3 },
+          { reason: "", devices: 2 },
           { reason: "No space", devices: 1 }
         ])
         assert.deepStrictEqual(yield* store.failures(taskId, 1), [{ reason: "no space\n50% left", devices: 3 }])
@@ -106,14 +108,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             total
           ])
         const ids = (...chosen: ReadonlyArray<Device | undefined>) => chosen.map((device) => device!.deviceId)
-        assert.deepStrictEqual(yield* found({ failure: "no space\n50% left" }), [ids(gone, b, a), 3])
+        assert.deepStrictEqual(yield* found({ failure: "no space\n50% left" }), [ids(gone, c, b), 3])
         const second = { page: 2, pageSize: 2 }
-        assert.deepStrictEqual(yield* found({ failure: "no space\n50% left" }, second), [ids(a), 3])
-        assert.deepStrictEqual(yield* found({ failure: "No space" }), [ids(c), 1])
+        assert.deepStrictEqual(yield* found({ failure: "no space\n50% left" }, second), [ids(b), 3])
+        assert.deepStrictEqual(yield* found({ failure: "No space" }), [ids(a), 1])
+        assert.deepStrictEqual(yield* found({ failure: "" }), [ids(...silent.toReversed()), 2])
         assert.deepStrictEqual(yield* found({ failure: "no space" }), [[], 0])
         assert.deepStrictEqual(yield* found({ failure: "No space", status: "pending" }), [[], 0])
-        assert.deepStrictEqual(yield* found({ status: "failed" }), [ids(gone, c, b, a), 4])
-        assert.deepStrictEqual(yield* found({ status: "pending" }), [ids(devices[7], d), 2])
+        assert.deepStrictEqual(yield* found({ status: "failed" }), [ids(...silent.toReversed(), gone, c, b, a), 6])
+        assert.deepStrictEqual(yield* found({ status: "pending" }), [ids(waiting, d), 2])
         assert.deepStrictEqual(yield* found({ status: "pending", rejected: "unactive" }), [[], 0])
         // Its next attempt succeeds.
         yield* change(d!, taskId, epoch + 2, { status: "succeeded", reason: "" })

@@ -128,6 +128,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const other = yield* insertFirmware(product, { module: "default", version: "3.0.0" })
         const busy = later[0]!
         yield* store.createTask(newTask(other), { _tag: "Named", deviceIds: [busy.deviceId] }, epoch)
+        // A record for another module keeps no device out.
+        const mcu = yield* insertFirmware(product, { module: "MCU" })
+        yield* store.createTask(newTask(mcu), { _tag: "Named", deviceIds: [later[1]!.deviceId] }, epoch)
         yield* Effect.forEach([0, 1, 2], () => store.join(taskId, [...later, ...devices], epoch + 5), {
           concurrency: "unbounded"
         })

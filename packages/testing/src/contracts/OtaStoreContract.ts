@@ -238,9 +238,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const deviceIds = devices.map(({ deviceId }) => deviceId)
         const named = (ids: ReadonlyArray<Device["deviceId"]>, of = firmware) =>
           store.createTask(newTask(of), { _tag: "Named", deviceIds: ids }, epoch)
-        assert.deepStrictEqual(yield* named([...deviceIds, stranger!.deviceId]), {
+        const missing = DeviceId.make("missing")
+        assert.deepStrictEqual(yield* named([...deviceIds, stranger!.deviceId, missing]), {
           _tag: "Unknown",
-          deviceIds: [stranger!.deviceId]
+          deviceIds: [stranger!.deviceId, missing]
         })
         const outcomes = yield* Effect.forEach(Array.from({ length: 4 }), () => named(deviceIds.slice(0, 2)), {
           concurrency: "unbounded"
@@ -249,7 +250,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const rest = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
         assert.strictEqual(rest.task.counts.pending, 1)
         const mcu = yield* insertFirmware(product, { module: "MCU" })
-        assert.strictEqual((yield* named(deviceIds, mcu))._tag, "Created")
+        const { task: { taskId } } = created(yield* named(deviceIds, mcu))
+        const reported = { deviceId: deviceIds[0]!, at: epoch }
+        yield* store.reportVersions([
+          { ...reported, module: "default", version: "1.0.0" },
+          { ...reported, module: "MCU", version: "0.9.0" }
+        ])
+        const { items } = yield* store.records(taskId, {}, all)
+        assert.deepStrictEqual(items.map(({ currentVersion }) => currentVersion), ["", "", "0.9.0"])
         const open = yield* store.unfinished(deviceIds, "MCU")
         assert.strictEqual(open.length, 3)
         assert.strictEqual((yield* store.unfinished(deviceIds)).length, 6)
@@ -406,6 +414,26 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* claim(200_000), [])
       }))
 
+    it.effect("gives what has been due for the longest first", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(3)
+        const { task: { taskId } } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, 1000))
+        const [first, second, third] = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        // Earlier than everything else in this suite.
+        yield* store.save([
+          changed(first!, "pending", 3000),
+          changed(second!, "pending", 1000),
+          changed(third!, "pending", 2000)
+        ])
+        const claim = Effect.map(
+          store.claimDue({ now: 3000, again: 90_000, limit: 2 }),
+          (claimed) => claimed.map(({ record }) => record.dueAt).toSorted((a, b) => a! - b!)
+        )
+        assert.deepStrictEqual([yield* claim, yield* claim, yield* claim], [[1000, 2000], [3000], []])
+        yield* store.endTask(taskId, "cancelled", ["pending"], epoch)
+      }))
+
     it.effect("tasks that are made at the same moment share the devices, and show all of theirs", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
@@ -452,6 +480,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { task: { taskId } } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
         const upgrading = Effect.map(store.upgradingFrom(projectId, ossPath.slice(8)), Option.isSome)
         assert.isTrue(yield* upgrading)
+        assert.isTrue(Option.isSome(yield* store.upgradingFrom(projectId, ossPath.slice(8, -4))))
         assert.isTrue(Option.isNone(yield* store.upgradingFrom((yield* insertProject).id, ossPath)))
         assert.isTrue(Option.isNone(yield* store.upgradingFrom(projectId, `${ossPath}%`)))
         assert.isFalse(yield* store.removeTask(taskId))
@@ -483,7 +512,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, old))
           return { device: devices[0]!, isStored: Effect.map(store.task(projectId, taskId), Option.isSome), taskId }
         })
-        const [ended, open, later, finishing, verified] = [
+        const [ended, alsoEnded, lastEnded, open, later, finishing, verified] = [
+          yield* make(),
+          yield* make(),
           yield* make(),
           yield* make(),
           yield* make(),
@@ -492,16 +523,20 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         ]
         const { after, before } = changed(yield* recordOf(finishing.device, finishing.taskId), "upgrading")
         yield* store.save([{ before, after: { ...after, updatedAt: old } }])
-        for (const { taskId } of [ended, finishing]) yield* store.endTask(taskId, "cancelled", ["pending"], old + 1)
+        for (const { taskId } of [ended, alsoEnded, lastEnded, finishing]) {
+          yield* store.endTask(taskId, "cancelled", ["pending"], old + 1)
+        }
         yield* store.endTask(verified.taskId, "passed", ["pending"], old + 1)
         yield* store.endTask(later.taskId, "cancelled", ["pending"], old + 2)
         const prune = (before: number) => store.pruneTasks({ before, limit: 2 })
         assert.strictEqual(yield* prune(old + 1), 0)
-        while ((yield* prune(old + 2)) > 0);
+        assert.deepStrictEqual([yield* prune(old + 2), yield* prune(old + 2), yield* prune(old + 2)], [2, 1, 0])
         assert.isTrue(Option.isNone(yield* store.record(ended.device.deviceId)))
         assert.deepStrictEqual(
-          yield* Effect.all([ended, open, later, finishing, verified].map(({ isStored }) => isStored)),
-          [false, true, true, true, true]
+          yield* Effect.all(
+            [ended, alsoEnded, lastEnded, open, later, finishing, verified].map(({ isStored }) => isStored)
+          ),
+          [false, false, false, true, true, true, true]
         )
       }))
 
@@ -695,9 +730,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* OtaStore
         const { devices, firmware } = yield* prepare(2)
-        const { task } = created(
-          yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch)
+        const create = Effect.map(
+          store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch),
+          created
         )
+        const { task: earlier } = yield* create
+        yield* store.endTask(earlier.taskId, "failed", ["pending"], epoch + 10)
+        const { task } = yield* create
         const { projectId, taskId } = task
         yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "upgrading", epoch + 60_000)])
         const before = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))

@@ -246,6 +246,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.attachmentsOf(ids([b!])), [])
         assert.deepStrictEqual(yield* store.session(gateway.deviceId, session.sessionId), Option.none())
         assert.deepStrictEqual(yield* attach(gateway, [b!]), { _tag: "Gone" })
+        assert.deepStrictEqual(yield* store.openSession(newSession(gateway)), Option.none())
+        assert.deepStrictEqual(yield* store.openSessions(gateway.deviceId), [])
         assert.strictEqual((yield* attach(other, [b!]))._tag, "Attached")
       }))
 
