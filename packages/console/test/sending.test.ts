@@ -205,6 +205,40 @@ inBrowser((inWindow) => {
     assert.include(results.map(({ version }: { readonly version: string }) => version), "6.0.0")
   })
 
+  inWindow("what is saved without a response is one's own when it is saved again", async ({ call, page, site }) => {
+    const { id } = await call("POST", "/rule-engine/scenes", {
+      name: "Lost response",
+      status: "enable",
+      triggers: [{ URI: "trigger/cron", params: { cron: "0 0 7 * * *" } }],
+      actions: [{ URI: "action/webhook", params: { URL: "https://a.invalid/", method: "POST" } }]
+    })
+    const stored = async () => (await call("GET", `/rule-engine/scenes/${id}`))["desc"]
+    await signIn(page, site)
+    await visit(page, site, `/console/scenes/${id}`)
+    const description = page.getByLabel("Description")
+    const save = page.getByRole("button", { name: "Save", exact: true })
+    const loseResponse = () =>
+      page.route(/\/rule-engine\/scenes\/\w+$/, async (route) => {
+        if (route.request().method() !== "PUT") return route.fallback()
+        await route.fetch()
+        await route.abort()
+      })
+    for (const [lost, again] of [["first", "first"], ["second", "second and more"]] as const) {
+      await loseResponse()
+      await description.fill(lost)
+      await save.click()
+      await page.getByText("The server cannot be reached").waitFor()
+      assert.strictEqual(await stored(), lost)
+      await page.unrouteAll()
+      await description.fill(again)
+      await save.click()
+      await page.getByText("The scene is saved").last().waitFor()
+      assert.deepStrictEqual([await page.getByRole("alert").count(), await stored()], [0, again])
+      await visit(page, site, `/console/scenes/${id}`)
+    }
+    await call("DELETE", `/rule-engine/scenes/${id}`)
+  })
+
   inWindow("a scene that one writes on while it is saved is not saved", async ({ page, scene, site }) => {
     await signIn(page, site)
     await visit(page, site, scene)

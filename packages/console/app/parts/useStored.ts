@@ -2,14 +2,17 @@
  * A form of something that is stored as a whole: somebody else may store it anew while
  * one writes.
  */
-import { useEffect, useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 
 export interface Stored<A> {
   /** What the form began with, or what its writer has been shown since. */
   readonly base: A
   /** What somebody else has stored since one began to write. */
   readonly newer: { readonly stored: A } | undefined
-  /** Stores what `put` does, and returns it. Undefined: there is something newer, which is to be shown first. */
+  /**
+   * Stores what `put` does, and returns it, or what is stored already if that is what one has written.
+   * Undefined: there is something newer, which is to be shown first.
+   */
   readonly save: (read: () => Promise<A>, put: () => Promise<A>) => Promise<A | undefined>
 }
 
@@ -24,15 +27,18 @@ export const useStored = <A>(
 ): Stored<A> => {
   const [base, setBase] = useState(stored)
   const [newer, setNewer] = useState<{ readonly stored: A }>()
+  // Says of what is stored whether it differs from what was sent without a response.
+  const differsFromSent = useRef<((stored: A) => boolean) | undefined>(undefined)
+  const isOwn = (latest: A) => !isChanged(latest) || differsFromSent.current?.(latest) === false
   const meet = (latest: A) => {
     setBase(latest)
     setNewer({ stored: latest })
   }
   useEffect(() => {
     if (idOf(stored) === idOf(base)) return
-    if (isChanged(base)) return meet(stored)
+    if (isChanged(base) && !isOwn(stored)) return meet(stored)
     setBase(stored)
-    take(stored)
+    if (!isChanged(base)) take(stored)
   }, [idOf(stored)])
   // Who takes what is newer begins with it.
   useEffect(() => {
@@ -40,8 +46,11 @@ export const useStored = <A>(
   })
   const save = async (read: () => Promise<A>, put: () => Promise<A>) => {
     const latest = await read()
-    if (idOf(latest) !== idOf(base)) return void meet(latest)
-    const saved = await put()
+    const isNewer = idOf(latest) !== idOf(base)
+    if (isNewer && !isOwn(latest)) return void meet(latest)
+    differsFromSent.current = isChanged
+    const saved = isNewer && !isChanged(latest) ? latest : await put()
+    differsFromSent.current = undefined
     setBase(saved)
     setNewer(undefined)
     return saved

@@ -39,10 +39,10 @@ const NewScene = () => {
         read={async () => emptyDraft}
         onSave={async (draft) => {
           const { id } = await api.scenes.createScene({ payload: bodyOf(draft) })
-          tell(scenes.saved)
           goTo(`/console/scenes/${id}`)
           return draft
         }}
+        onSaved={() => tell(scenes.saved)}
       />
     </Page>
   )
@@ -80,9 +80,11 @@ const StoredScenePage = ({ id, tab: given }: { readonly id: string; readonly tab
                 onSave={async (draft) => {
                   const changed = await api.scenes.updateScene({ params: { id }, payload: bodyOf(draft) })
                   setWarnings(changed.warnings)
+                  return draftOf(changed)
+                }}
+                onSaved={() => {
                   tell(scenes.saved)
                   query.reload()
-                  return draftOf(changed)
                 }}
               />
             )}

@@ -14,13 +14,14 @@ import { PartList } from "./PartList.tsx"
 import "./scenes.css"
 
 export const SceneForm = (
-  { draft: first, onSave, read, warnings }: {
+  { draft: first, onSave, onSaved, read, warnings }: {
     readonly draft: Draft
     readonly warnings: ReadonlyArray<string>
     /** Reads what is stored by now. */
     readonly read: () => Promise<Draft>
     /** Stores a draft, and returns what is stored then. */
     readonly onSave: (draft: Draft) => Promise<Draft>
+    readonly onSaved: () => void
   }
 ) => {
   const { common, scenes } = useTexts()
@@ -37,7 +38,7 @@ export const SceneForm = (
   useUnsavedWarning(isChanged)
   const { newer, save: store } = useStored(first, {
     idOf: (draft) => JSON.stringify(partsOf(draft)),
-    isChanged: () => isChanged,
+    isChanged: (base) => isChanged && JSON.stringify(base) !== JSON.stringify(draft),
     take: (stored) => setDraft(stored)
   })
   const save = async () => {
@@ -50,8 +51,10 @@ export const SceneForm = (
       },
       () => onSave({ ...draft, status })
     )
+    if (saved === undefined) return
+    onSaved()
     // What was typed meanwhile is not saved.
-    if (saved !== undefined && latest.current === draft) setChanged(false)
+    if (latest.current === draft) setChanged(false)
   }
   const fields = (
     <div class="stack">
