@@ -326,6 +326,37 @@ inBrowser((inWindow) => {
     assert.deepStrictEqual(sent, [])
   })
 
+  inWindow("a number that is needed and was emptied is not sent as zero", async ({ call, page, scene, site }) => {
+    const sent: Array<string> = []
+    page.on("request", (request) => {
+      if (request.method() !== "GET") sent.push(`${request.method()} ${request.url()}`)
+    })
+    const { results: [{ id }] } = await call("GET", "/ota/firmwares?page_size=1") as {
+      readonly results: readonly [{ readonly id: number }]
+    }
+    await signIn(page, site)
+    await visit(page, site, `/console/firmware/${id}`)
+    sent.length = 0
+    const dialog = page.getByRole("dialog")
+    await page.getByRole("button", { name: "New campaign" }).click()
+    for (const name of ["Devices a minute", "Minutes that a device may take", "Tries again after a failure"]) {
+      const before = await dialog.getByLabel(name).inputValue()
+      await dialog.getByLabel(name).fill("")
+      await dialog.getByRole("button", { name: "Start the campaign" }).click()
+      assert.strictEqual(await dialog.getByLabel(name).evaluate((field) => field.matches(":focus")), true, name)
+      await dialog.getByLabel(name).fill(before)
+    }
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+
+    await visit(page, site, scene)
+    await page.getByLabel("Add an action").selectOption("action/delay")
+    await page.getByRole("button", { name: "Add", exact: true }).last().click()
+    await page.getByLabel("Seconds").fill("")
+    assert.strictEqual(await page.getByLabel("Seconds").inputValue(), "")
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    assert.deepStrictEqual(sent, [])
+  })
+
   inWindow(
     "a product of very many is typed, and the back button skips the typing",
     async ({ page, product, site }) => {

@@ -35,10 +35,11 @@ export const Form = (
   const send = async (event: Event) => {
     event.preventDefault()
     if (isPending || disabled) return
-    // A number or a time that is half typed reads as an empty text.
-    const halfTyped = [...form.current!.querySelectorAll("input")].find(({ validity }) => validity.badInput)
-    if (halfTyped !== undefined) {
-      halfTyped.reportValidity()
+    // A number or a time that is half typed reads as an empty text, and an empty text as the number 0.
+    const unread = [...form.current!.querySelectorAll("input")]
+      .find(({ type, validity }) => validity.badInput || type === "number" && validity.valueMissing)
+    if (unread !== undefined) {
+      unread.reportValidity()
       return
     }
     setPending(true)
@@ -142,6 +143,7 @@ export const TextField = (
         // The types of Preact tell the roles of each type of input apart; here it has none.
         {...{ type: "text", ...input.type === "datetime-local" ? latest : {}, ...input } as { readonly type: "text" }}
         {...control}
+        required={required === true}
         value={value}
         onInput={(event) => onInput(event.currentTarget.value)}
       />

@@ -189,6 +189,7 @@ const OpenSession = (
           type="number"
           min="1"
           max="3600"
+          required
           value={seconds}
           onInput={setSeconds}
         />

@@ -40,12 +40,18 @@ export const CampaignWizard = (
   })
   const change = (changes: Partial<typeof form>) => setForm({ ...form, ...changes })
   const ids = listOf(devices)
-  const number = (field: keyof typeof form, label: string, path: string, hint?: string) => (
+  const number = (
+    field: keyof typeof form,
+    label: string,
+    path: string,
+    { hint, required = false }: { readonly hint?: string; readonly required?: boolean } = {}
+  ) => (
     <TextField
       label={label}
       path={path}
       type="number"
       min={0}
+      required={required}
       {...hint === undefined ? {} : { hint }}
       value={String(form[field])}
       onInput={(value) => change({ [field]: value })}
@@ -117,10 +123,10 @@ export const CampaignWizard = (
             <CheckField label={campaigns.confirm} checked={form.confirm} onChange={(confirm) => change({ confirm })} />
           </div>
           <div class="stack">
-            {number("rate", campaigns.rate, "maximum_per_minute")}
-            {number("minutes", campaigns.timeout, "timeout", campaigns.timeoutHint)}
-            {number("retries", campaigns.retries, "retry_count")}
-            {number("abort", campaigns.abort, "abort_threshold_percent", campaigns.abortHint)}
+            {number("rate", campaigns.rate, "maximum_per_minute", { required: true })}
+            {number("minutes", campaigns.timeout, "timeout", { hint: campaigns.timeoutHint, required: true })}
+            {number("retries", campaigns.retries, "retry_count", { required: true })}
+            {number("abort", campaigns.abort, "abort_threshold_percent", { hint: campaigns.abortHint })}
             {number("abortMin", campaigns.abortMin, "abort_min_executed")}
             <TextField
               label={campaigns.stages}
@@ -129,7 +135,7 @@ export const CampaignWizard = (
               value={form.stages}
               onInput={(stages) => change({ stages })}
             />
-            {number("stageSuccess", campaigns.stageSuccess, "stage_success_percent", campaigns.stageSuccessHint)}
+            {number("stageSuccess", campaigns.stageSuccess, "stage_success_percent", { hint: campaigns.stageSuccessHint })}
             <SelectField
               label={campaigns.protocol}
               path="download_protocol"

@@ -171,6 +171,7 @@ const StartSession = ({ gatewayId, onClose, onStarted }: {
           type="number"
           min={1}
           max={3600}
+          required
           value={timeout}
           onInput={setTimeout}
         />

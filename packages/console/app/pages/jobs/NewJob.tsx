@@ -104,6 +104,7 @@ export const NewJob = (
           path="timeout"
           type="number"
           min={0}
+          required
           value={form.timeout}
           onInput={(timeout) => change({ timeout })}
         />

@@ -305,8 +305,9 @@ const DelayPart = ({ onChange, part: { URI, params }, path }: PartProps) => {
       type="number"
       min={1}
       max={43_200}
+      required
       value={textOf(params["seconds"])}
-      onInput={(seconds) => onChange({ URI, params: { ...params, seconds: Number(seconds) } })}
+      onInput={(seconds) => onChange({ URI, params: { ...params, seconds: seconds === "" ? undefined : Number(seconds) } })}
     />
   )
 }

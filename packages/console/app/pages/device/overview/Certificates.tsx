@@ -146,7 +146,7 @@ const Issue = (
       {issued === undefined
         ? (
           <Form submit={texts.issue} onCancel={onClose} onSubmit={issue}>
-            <TextField label={texts.days} path="valid_days" type="number" min="1" max="3650" value={days} onInput={setDays} />
+            <TextField label={texts.days} path="valid_days" type="number" min="1" max="3650" required value={days} onInput={setDays} />
             <SelectField
               label={texts.earlier}
               path="overlap"
