@@ -341,6 +341,33 @@ inBrowser((inWindow) => {
     { timezoneId: "America/Santiago" }
   )
 
+  inWindow(
+    "the hours of presence are those of the clock where it changes at midnight",
+    async ({ device, page, site }) => {
+      await page.clock.install({ time: new Date("2026-09-06T20:00Z") })
+      await page.route(/\/presence\?/, async (route) => {
+        const response = await route.fetch()
+        const body = await response.json()
+        await route.fulfill({ response, json: { ...body, data: { ...body.data, results: [] } } })
+      })
+      await signIn(page, site)
+      await page.goto(`${site}${device}?days=1`)
+      const names = page.locator(".presence-band text")
+      await names.first().waitFor()
+      assert.deepStrictEqual(await names.allTextContents(), [
+        "18:00",
+        "21:00",
+        "01:00",
+        "03:00",
+        "06:00",
+        "09:00",
+        "12:00",
+        "15:00"
+      ])
+    },
+    { timezoneId: "America/Santiago" }
+  )
+
   inWindow("a plot shows values that stand alone between many", async ({ device, page, post, site }) => {
     const [from, to] = [Date.parse("2026-09-01T00:00Z"), Date.parse("2026-09-02T00:00Z")]
     const minute = 60_000

@@ -88,12 +88,13 @@ const ticksOf = (from: number, to: number, most: number) => {
     language.value,
     hours < 24 ? { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } : { weekday: "short", day: "numeric" }
   )
-  const at = new Date(from)
-  at.setHours(0, 0, 0, 0)
-  const ticks: Array<{ readonly at: number; readonly name: string }> = []
-  while (at.getTime() <= to) {
-    if (at.getTime() >= from) ticks.push({ at: at.getTime(), name: format.format(at) })
-    at.setHours(at.getHours() + hours)
+  const first = new Date(from)
+  // By the clock, from the midnight of the first day: an hour that the clocks skip is the next one.
+  const tick = (place: number) =>
+    new Date(first.getFullYear(), first.getMonth(), first.getDate(), place * hours).getTime()
+  const ticks = new Set<number>()
+  for (let place = 0; tick(place) <= to; place++) {
+    if (tick(place) >= from) ticks.add(tick(place))
   }
-  return ticks
+  return [...ticks].map((at) => ({ at, name: format.format(at) }))
 }
