@@ -428,6 +428,41 @@ inBrowser((inWindow) => {
     assert.deepStrictEqual(inks, [onLight, onDark, onLight, onLight, onDark])
   })
 
+  inWindow(
+    "the span of the audit log is the same one in every zone",
+    async ({ page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/audit?start=2026-11-01T00:30:00.000Z")
+      assert.strictEqual(await page.getByLabel("From").inputValue(), "2026-11-01T08:30")
+      await page.getByLabel("Until").focus()
+      await page.keyboard.type("110220250930AM")
+      await page.waitForURL(/end=/)
+      // On the way to another year lies one in which no clock had a zone.
+      await page.getByLabel("From").focus()
+      await page.getByLabel("Until").focus()
+      await page.keyboard.type("11022026")
+      await page.waitForURL(/end=2026/)
+      assert.strictEqual(await page.getByLabel("Until").inputValue(), "2026-11-02T09:30")
+      assert.strictEqual(new URL(page.url()).searchParams.get("end"), "2026-11-02T01:30:00.000Z")
+      const csv = (await page.getByRole("link", { name: "Export" }).getAttribute("href"))!
+      assert.strictEqual(new URLSearchParams(csv.split("?")[1]).get("end"), "2026-11-02T01:30:00.000Z")
+    },
+    { timezoneId: "Asia/Shanghai" }
+  )
+
+  inWindow(
+    "the devices of a batch are those of its product, and the filters say so",
+    async ({ page, product, site }) => {
+      const key = product.split("/").at(-1)
+      await signIn(page, site)
+      await visit(page, site, `/console/devices?product=${key}&batch=1`)
+      assert.strictEqual(await page.getByLabel("Batch").inputValue(), "1")
+      await page.getByLabel("Product", { exact: true }).selectOption({ label: "Hub" })
+      await page.getByRole("link", { name: "hub01" }).waitFor()
+      assert.strictEqual(await page.getByLabel("Batch").inputValue(), "")
+    }
+  )
+
   inWindow("a list that cannot be read shows no rows of another filter", async ({ page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/devices")

@@ -62,7 +62,7 @@ export const useProducts = (): Query<ProductPage> => useQuery((signal) => readPr
 /** The product that the address names for a list. A key that is limited to products has to name one: its first. */
 export const productOf = (url: UrlState): string => url.get("product") || (ownProducts.value?.[0] ?? "")
 
-/** Chooses the product of a list. */
+/** Chooses the product of a list. A batch is of one product: it is not that of the next. */
 export const ProductFilter = ({ products, url }: { readonly url: UrlState; readonly products: Query<ProductPage> }) => {
   const { common } = useTexts()
   return (
@@ -71,7 +71,7 @@ export const ProductFilter = ({ products, url }: { readonly url: UrlState; reado
       emptyTitle={ownProducts.value === undefined ? common.anyProduct : undefined}
       products={products}
       value={productOf(url)}
-      onChange={(product, isTyped) => url.set({ product }, isTyped)}
+      onChange={(product, isTyped) => url.set({ product, batch: "" }, isTyped)}
     />
   )
 }

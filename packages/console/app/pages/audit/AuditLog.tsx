@@ -5,6 +5,7 @@ import { api, downloadAddress } from "../../api/client.ts"
 import { may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { TextField } from "../../parts/Form.tsx"
+import { localTime } from "../../parts/model/ScalarFields.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Time } from "../../parts/Small.tsx"
@@ -101,20 +102,25 @@ const Filters = ({ url }: { readonly url: UrlState }) => {
       <TextField
         label={audit.start}
         type="datetime-local"
-        value={url.get("start")}
-        onInput={(start) => set({ start })}
+        value={localTime(Date.parse(url.get("start"))).slice(0, 16)}
+        onInput={(start) => set({ start: timeOf(start) })}
       />
-      <TextField label={audit.end} type="datetime-local" value={url.get("end")} onInput={(end) => set({ end })} />
+      <TextField
+        label={audit.end}
+        type="datetime-local"
+        value={localTime(Date.parse(url.get("end"))).slice(0, 16)}
+        onInput={(end) => set({ end: timeOf(end) })}
+      />
     </div>
   )
 }
 
+/** A time as the address and the API have it: the same in every zone. Empty for what is none. */
+const timeOf = (text: string): string => Number.isNaN(Date.parse(text)) ? "" : new Date(text).toISOString()
+
 /** The filters of the address, as the API takes them. */
 const filtersOf = (url: UrlState) => {
-  const time = (name: string) => {
-    const text = url.get(name)
-    return text === "" || Number.isNaN(Date.parse(text)) ? undefined : new Date(text).toISOString()
-  }
+  const time = (name: string) => timeOf(url.get(name)) || undefined
   const given = {
     action: url.get("action") || undefined,
     resource: url.get("resource") || undefined,

@@ -46,6 +46,13 @@ export const DeviceFilters = (
         value={tag}
         onInput={(tag) => url.set({ tag }, true)}
       />
+      <TextField
+        label={devices.batch.id}
+        type="number"
+        min={1}
+        value={url.get("batch")}
+        onInput={(batch) => url.set({ batch }, true)}
+      />
       <SelectField
         label={devices.perPage}
         value={url.get("rows") || "25"}
