@@ -10,6 +10,9 @@ import { useTexts } from "./text/text.ts"
 
 export const SignIn = () => {
   const { common, shell: { signIn: words } } = useTexts()
+  useEffect(() => {
+    document.title = `${words.title} · ${common.product}`
+  }, [words, common])
   return (
     <div class="card">
       <div class="brand">

@@ -570,6 +570,18 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow(
+    "the title of the page that asks for a key says so, in the language that was chosen",
+    async ({ page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/devices")
+      await page.getByLabel("Language").selectOption("zh")
+      await page.getByRole("button", { name: "退出登录" }).click()
+      await page.getByRole("heading", { name: "登录" }).waitFor()
+      assert.strictEqual(await page.title(), "登录 · 设备云")
+    }
+  )
+
   inWindow("who signs out of a session that has ended is signed out", async ({ context, page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/products")
