@@ -98,6 +98,19 @@ inBrowser((inWindow) => {
     }
   })
 
+  inWindow(
+    "the last tag that is removed leaves the focus to the button that adds one",
+    async ({ device, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, device)
+      await press(page, "Edit tags")
+      await page.getByRole("dialog").getByLabel("Name 1").fill("room")
+      await press(page, "Remove tag 1")
+      await page.getByLabel("Name 1").waitFor({ state: "detached" })
+      assert.strictEqual(await focused(page), "Add a tag")
+    }
+  )
+
   inWindow("who deletes a row of a table goes on in the table", async ({ page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/keys")

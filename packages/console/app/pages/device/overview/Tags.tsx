@@ -1,7 +1,7 @@
 /**
  * The tags of a device.
  */
-import { useState } from "preact/hooks"
+import { useRef, useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
 import { may, ownProducts } from "../../../api/session.ts"
 import { Dialog } from "../../../parts/Dialog.tsx"
@@ -60,6 +60,7 @@ const EditTags = (
 ) => {
   const { common, device: { tags: texts } } = useTexts()
   const [before] = useState(device.tags)
+  const add = useRef<HTMLButtonElement>(null)
   const [rows, setRows] = useState<ReadonlyArray<readonly [key: string, value: string]>>([
     ...Object.entries(device.tags),
     ["", ""]
@@ -102,14 +103,20 @@ const EditTags = (
               type="button"
               class="button"
               aria-label={texts.remove(index + 1)}
-              onClick={() => setRows(rows.filter((_, other) => other !== index))}
+              onClick={() => {
+                // The next row takes the place of this one; after the last there is none.
+                if (index === rows.length - 1) add.current?.focus()
+                setRows(rows.filter((_, other) => other !== index))
+              }}
             >
               ×
             </button>
           </div>
         ))}
         <div>
-          <button type="button" class="button small" onClick={() => setRows([...rows, ["", ""]])}>{texts.add}</button>
+          <button type="button" class="button small" ref={add} onClick={() => setRows([...rows, ["", ""]])}>
+            {texts.add}
+          </button>
         </div>
       </Form>
     </Dialog>
