@@ -326,6 +326,23 @@ inBrowser((inWindow) => {
     assert.deepStrictEqual(sent, [])
   })
 
+  inWindow("a key is copied from its dialog, also on a page over plain HTTP", async ({ context, page, site }) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"])
+    await page.addInitScript(`Object.defineProperty(window, "isSecureContext", { value: false })`)
+    await signIn(page, site)
+    await visit(page, site, "/console/keys")
+    await page.getByRole("button", { name: "New access key" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("to be copied")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    const copy = dialog.getByRole("button", { name: "Copy" })
+    await copy.focus()
+    await page.keyboard.press("Enter")
+    await dialog.getByRole("status").getByText("Copied").waitFor()
+    assert.strictEqual(await page.evaluate("navigator.clipboard.readText()"), await dialog.locator("pre").textContent())
+    assert.isTrue(await copy.evaluate((button) => button.matches(":focus")))
+  })
+
   inWindow("a number that is needed and was emptied is not sent as zero", async ({ call, page, scene, site }) => {
     const sent: Array<string> = []
     page.on("request", (request) => {

@@ -3,7 +3,7 @@
  */
 import { signal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
-import { formatNumber, language, useTexts } from "../text/text.ts"
+import { formatNumber, language, texts, useTexts } from "../text/text.ts"
 import { tell, tellFailure } from "./toasts.tsx"
 
 /** How a state is meant, by its colour; its name says the same. */
@@ -66,22 +66,27 @@ export const CopyButton = ({ label, text }: { readonly text: string; readonly la
     <button
       type="button"
       class="button small"
-      onClick={() => copy(text).then(() => tell(common.copied), tellFailure)}
+      onClick={({ currentTarget }) => copy(text, currentTarget).then(() => tell(common.copied), tellFailure)}
     >
       {label ?? common.copy}
     </button>
   )
 }
 
-/** Pages over plain HTTP have no clipboard; they can copy what is selected. */
-const copy = async (text: string): Promise<void> => {
+/**
+ * Pages over plain HTTP have no clipboard; they can copy what is selected. It stands beside
+ * the button: outside of an open dialog nothing can be selected.
+ */
+const copy = async (text: string, button: HTMLButtonElement): Promise<void> => {
   if (window.isSecureContext) return await navigator.clipboard.writeText(text)
   const area = document.createElement("textarea")
   area.value = text
-  document.body.append(area)
+  button.after(area)
   area.select()
-  document.execCommand("copy")
+  const isCopied = document.activeElement === area && document.execCommand("copy")
   area.remove()
+  button.focus()
+  if (!isCopied) throw new Error(texts().common.notCopied)
 }
 
 /** Text that works when it is pasted. */

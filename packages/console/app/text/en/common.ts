@@ -38,6 +38,7 @@ export const common = {
   leave: "Leave",
   copy: "Copy",
   copied: "Copied",
+  notCopied: "This browser copies nothing here: select the text, and copy it yourself.",
   search: "Search",
   filter: "Filter",
   all: "All",

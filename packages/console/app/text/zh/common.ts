@@ -39,6 +39,7 @@ export const common: Texts["common"] = {
   leave: "离开",
   copy: "复制",
   copied: "已复制",
+  notCopied: "浏览器无法在此复制，请选中文本后自行复制。",
   search: "搜索",
   filter: "筛选",
   all: "全部",
