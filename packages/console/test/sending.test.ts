@@ -239,6 +239,27 @@ inBrowser((inWindow) => {
     await call("DELETE", `/rule-engine/scenes/${id}`)
   })
 
+  inWindow(
+    "what is desired without a response is one's own when it is saved again",
+    async ({ batched, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, `${batched}/shadow`)
+      await page.getByRole("button", { name: "Edit what is desired" }).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("Target").fill("7")
+      await page.route(/\/shadow$/, async (route) => {
+        if (route.request().method() === "GET") return route.fallback()
+        await route.fetch()
+        await route.abort()
+      })
+      await dialog.getByRole("button", { name: "Save" }).click()
+      await dialog.getByText("The server cannot be reached").waitFor()
+      await page.unrouteAll()
+      await dialog.getByRole("button", { name: "Save" }).click()
+      await dialog.waitFor({ state: "detached" })
+    }
+  )
+
   inWindow("a scene that one writes on while it is saved is not saved", async ({ page, scene, site }) => {
     await signIn(page, site)
     await visit(page, site, scene)

@@ -111,9 +111,12 @@ const changesOf = (known: Desired, wanted: Desired): Desired =>
       .map((id) => [id, wanted[id] ?? null])
   )
 
-/** Of what one wants to change, what somebody else has changed since. */
+/** Of what one wants to change, what somebody else has changed since. What is as one wants it may be one's own. */
 const differencesOf = (known: Desired, found: Desired, changed: Desired): ReadonlyArray<string> =>
-  Object.keys(changed).filter((id) => JSON.stringify(known[id]) !== JSON.stringify(found[id]))
+  Object.keys(changed).filter((id) =>
+    JSON.stringify(known[id]) !== JSON.stringify(found[id]) &&
+    JSON.stringify(changed[id]) !== JSON.stringify(found[id] ?? null)
+  )
 
 /** Returns what is desired now if somebody else has changed it since `known`; then nothing is saved. */
 const saveOver = async (deviceId: string, changed: Desired, known: Desired): Promise<Desired | undefined> => {
