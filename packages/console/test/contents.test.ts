@@ -582,6 +582,16 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow("a button in a row of a campaign names its device", async ({ page, pages, site }) => {
+    await signIn(page, site)
+    await visit(page, site, pages.find((path) => path.includes("/campaigns/"))!)
+    const names = await page.getByRole("table").getByRole("button", { name: "Cancel" }).evaluateAll((buttons) =>
+      buttons.map((button) => button.ariaLabel)
+    )
+    assert.isAbove(names.length, 1)
+    assert.strictEqual(new Set(names).size, names.length)
+  })
+
   inWindow("who signs out of a session that has ended is signed out", async ({ context, page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/products")

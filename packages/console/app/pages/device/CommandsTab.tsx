@@ -95,7 +95,12 @@ const columnsOf = (deviceId: string, model: ThingModel, reload: () => void): Rea
       kind: "tight",
       cell: ({ message_id, state }) =>
         state === "queued" && may("operator") && (
-          <button type="button" class="button small" onClick={() => askCancel(deviceId, message_id, reload)}>
+          <button
+            type="button"
+            class="button small"
+            aria-label={`${commands.cancel} ${message_id}`}
+            onClick={() => askCancel(deviceId, message_id, reload)}
+          >
             {commands.cancel}
           </button>
         )

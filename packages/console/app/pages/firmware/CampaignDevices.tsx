@@ -95,6 +95,7 @@ const columnsOf = (task_id: string, reload: () => void): ReadonlyArray<Column<De
               <button
                 type="button"
                 class="button small"
+                aria-label={`${campaign.confirm} ${device_name}`}
                 onClick={() => run(api.ota.confirmDeviceUpgrade({ params }))}
               >
                 {campaign.confirm}
@@ -103,6 +104,7 @@ const columnsOf = (task_id: string, reload: () => void): ReadonlyArray<Column<De
             <button
               type="button"
               class="button small danger"
+              aria-label={`${campaign.cancelDevice} ${device_name}`}
               onClick={() =>
                 ask({
                   title: campaign.askCancelDevice(device_name),
