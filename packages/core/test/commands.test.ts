@@ -432,6 +432,22 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       yield* connected.disconnect
     }))
 
+  it.effect("names the member of a property and the input of a service that does not fit", () =>
+    Effect.gen(function*() {
+      const device = yield* createModelled
+      const issuesOf = <A, E extends { readonly _tag: string }, R>(refused: Effect.Effect<A, E, R>) =>
+        Effect.map(Effect.flip(refused), (error) => "issues" in error ? error.issues : error._tag)
+      assert.deepStrictEqual(yield* issuesOf(set(device, { HSBColor: { Hue: 361 } })), [
+        { path: ["params", "HSBColor", "Hue"], message: "expected a whole number from 0 to 360" }
+      ])
+      assert.deepStrictEqual(yield* issuesOf(call(device, "TimeReset", { TimeZone: 5 })), [
+        { path: ["params", "TimeZone"], message: "expected text of at most 64 bytes" }
+      ])
+      assert.deepStrictEqual(yield* issuesOf(call(device, "TimeReset", { Missing: 5 })), [
+        { path: ["params", "Missing"], message: "the thing model has no such member" }
+      ])
+    }))
+
   it.effect("refuses what the model does not admit, and says what", () =>
     Effect.gen(function*() {
       const device = yield* createModelled

@@ -332,6 +332,25 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual((yield* pull({ params: {} })).length, 1)
       }))
 
+    it.effect("the call of a synchronous service is pulled in the form of its MQTT message", () =>
+      Effect.gen(function*() {
+        const device = yield* createTriple
+        const element = { id: "ask", name: "Ask", callType: "sync", inputData: [], outputData: [] }
+        yield* call("POST", `/products/${device.product_key}/thing-model-element`, {
+          body: { type: "service", element }
+        })
+        const { body } = yield* call("POST", `/things/${device.device_id}/services/ask`, {
+          body: { params: {}, wait: 0 }
+        })
+        const pulled = yield* uplink(device, "PostProperty", { body: { params: {} }, query: { pull: "1" } })
+        assert.deepStrictEqual(
+          (pulled.body as unknown as { readonly data_pending: ReadonlyArray<object> }).data_pending,
+          [
+            { id: body.data.message_id, version: "1.0.0", method: "thing.service.ask", params: {} }
+          ]
+        )
+      }))
+
     it.effect("a sub-device does not speak for itself", () =>
       Effect.gen(function*() {
         const fields = { node_type: "gateway-sub", network_type: "", protocol_type: "zigbee" }

@@ -89,7 +89,8 @@ export const make = Effect.gen(function*() {
       }
       const checked = service.input(params)
       if (checked instanceof Misfit) {
-        return yield* new InvalidValues({ issues: [{ path: ["params"], message: checked.message }] })
+        const { message, path } = checked.issue
+        return yield* new InvalidValues({ issues: [{ path: ["params", ...path], message }] })
       }
       const synchronous = service.element.callType === "sync"
       const call: Call = { serviceId, userTopic: null, params: checked, synchronous }

@@ -30,7 +30,7 @@ export const checkValues = (
 ): Effect.Effect<Values, InvalidValues> => {
   const checked = Object.entries(values).map(([id, value]) => [id, check(id, value)] as const)
   const [first, ...rest] = checked.flatMap(([id, value]) =>
-    value instanceof Misfit ? [{ path: [...path, id], message: value.message }] : []
+    value instanceof Misfit ? [{ path: [...path, id, ...value.issue.path], message: value.issue.message }] : []
   )
   return first === undefined
     ? Effect.succeed(Object.fromEntries(checked) as Values)

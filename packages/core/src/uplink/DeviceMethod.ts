@@ -10,7 +10,7 @@ import type { DeviceIdentity } from "../device/Device.ts"
 import { given } from "../kernel/GivenEffect.ts"
 import { inputIssues } from "../kernel/InvalidInput.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
-import { type DeviceReply, fieldError, parameterError, systemError } from "./DeviceReply.ts"
+import { type DeviceReply, fieldError, systemError } from "./DeviceReply.ts"
 import type { DeviceState } from "./DeviceState.ts"
 import type { SubDeviceName } from "./SubDeviceDirectory.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
@@ -124,7 +124,7 @@ const decoder = <A>(decode: Decode<A>): (message: UplinkMessage) => Result.Resul
   return ({ params }) =>
     Result.mapError(decodeParams(params), (error) => {
       const [{ message, path }] = inputIssues(error)
-      return path.length === 0 ? parameterError(message) : fieldError(path.join("."), message)
+      return fieldError(path.length === 0 ? "params" : path.join("."), message)
     })
 }
 

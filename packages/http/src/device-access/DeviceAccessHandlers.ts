@@ -151,17 +151,19 @@ export const layer = group(
       if (reply.code !== 200) return yield* Effect.fail(uplinkRefusal(reply, method))
       const answer = { code: 0, message: "success", data: reply.data }
       if (query.pull !== "1") return HttpServerResponse.jsonUnsafe(answer)
-      const waiting = yield* commands.pull(device)
+      const waiting = (yield* commands.pull(device)).map(({ id, method, params }) => ({
+        id,
+        method,
+        params,
+        version: "1.0.0"
+      }))
       if (recorder.isTraced(device.deviceId)) {
         for (const message of waiting) {
           const payload = tracedText(JSON.stringify(message))
           recorder.note(device.deviceId, { kind: "downlink", transport: "http", topic: message.method, payload })
         }
       }
-      return HttpServerResponse.jsonUnsafe({
-        ...answer,
-        data_pending: waiting.map((message) => ({ ...message, version: "1.0.0" }))
-      })
+      return HttpServerResponse.jsonUnsafe({ ...answer, data_pending: waiting })
     })
 
     return handlers

@@ -44,7 +44,7 @@ const diagnosisPost = recordAs("diag", {
   name: "thing.diag.post",
   action: "PostRemoteDiagnosis",
   fits: (params) => isMembers(params) && params["p"] !== undefined,
-  refusal: fieldError("params", "expected an object with p and model")
+  refusal: fieldError("params", "expected an object with p")
 })
 
 /** A modbus message. Its whole body is kept. */
