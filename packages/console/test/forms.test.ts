@@ -214,6 +214,44 @@ inBrowser((inWindow) => {
   )
 
   inWindow(
+    "what is wrong with an input of a service, or with a member of one, stands at its field",
+    async ({ call, device, page, product, site }) => {
+      const path = `/products/${product.split("/").at(-1)}/thing-model-element`
+      const dataType = { type: "text", length: 4 }
+      const specs = [{ id: "Font", name: "Font", dataType }]
+      const element = {
+        id: "Show",
+        name: "Show",
+        callType: "async",
+        inputData: [
+          { id: "Line", name: "Line", dataType },
+          { id: "Look", name: "Look", dataType: { type: "struct", specs } },
+          { id: "Tones", name: "Tone", dataType: { ...dataType, type: "array", elementType: "text", size: 2 } }
+        ],
+        outputData: []
+      }
+      await call("POST", path, { type: "service", element })
+      await signIn(page, site)
+      await visit(page, site, `${device}/control?service=Show`)
+      const send = page.getByRole("button", { name: "Call Show" })
+      const field = (name: string) => page.getByLabel(new RegExp(`^${name}`))
+      const isWrong = (name: string) =>
+        vi.waitFor(
+          async () => assert.strictEqual(await field(name).getAttribute("aria-invalid"), "true"),
+          { timeout: 15_000 }
+        )
+      await page.getByRole("button", { name: "Add to Tone" }).click()
+      for (const name of ["Line", "Font", "Tone 1"]) {
+        await field(name).fill("too long")
+        await send.click()
+        await isWrong(name)
+        await field(name).fill("ok")
+      }
+      await call("DELETE", `${path}?type=service&id=Show`)
+    }
+  )
+
+  inWindow(
     "a scene that is disabled while it is edited stays disabled when it is saved",
     async ({ page, scene, site }) => {
       await signIn(page, site)

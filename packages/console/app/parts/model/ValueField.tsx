@@ -61,7 +61,10 @@ export const ValueField = (props: ValueFieldProps) => {
   }
 }
 
-/** A group of fields under one name. The server says what is wrong with it as a whole. */
+/** The path of a member, of which the server says what is wrong. */
+const below = (path: string | undefined, member: string) => path === undefined ? {} : { path: path + member }
+
+/** A group of fields under one name. The server says what is wrong with it as a whole, or with a member. */
 export const FieldsOf = (
   { disabled = false, fields, hint, issue, label, onChange, path, values }: FieldProps & {
     readonly fields: ReadonlyArray<ModelField>
@@ -77,6 +80,7 @@ export const FieldsOf = (
       {fields.map(({ dataType, id, name }) => (
         <ValueField
           key={id}
+          {...below(path, `.${id}`)}
           label={name}
           type={dataType}
           disabled={disabled}
@@ -113,6 +117,7 @@ export const ArrayField = (
         {items.map((value, index) => (
           <div class="item" key={index}>
             <ValueField
+              {...below(path, `[${index}]`)}
               label={common.model.item(label, index + 1)}
               type={item}
               disabled={disabled}
