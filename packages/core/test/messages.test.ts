@@ -372,6 +372,10 @@ layer(TestCloud.layer)("what devices say", (it) => {
       )
       assert.strictEqual((yield* device.send("thing.diag.post", [])).message, "params: expected an object with p")
       assert.strictEqual((yield* device.send("thing.mesh.add", [])).message, "params: Expected object")
+      assert.strictEqual(
+        (yield* device.send("thing.list.found", [5])).message,
+        "params: expected productKey and deviceName of each sub-device"
+      )
       assert.strictEqual((yield* device.send("thing.model.up_raw", "00ff")).code, 200)
       assert.deepStrictEqual((yield* eventsOf(device.device)).map(({ eventId }) => eventId), ["log", "diag", "raw"])
     }))

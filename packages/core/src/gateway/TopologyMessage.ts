@@ -3,7 +3,7 @@
  */
 import { Predicate, Result } from "effect"
 import { DeviceName } from "../device/Device.ts"
-import { type DeviceReply, failure, fieldError, parameterError } from "../uplink/DeviceReply.ts"
+import { type DeviceReply, failure, fieldError } from "../uplink/DeviceReply.ts"
 import { ProductKey } from "../product/Product.ts"
 import { SignMethod } from "../kernel/Mac.ts"
 import { isWellFormed } from "../kernel/Text.ts"
@@ -114,11 +114,14 @@ const proofOf = (members: Members, batch: Members = members): SubDeviceProof | D
 /** Reads each item; returns the refusal of the first that cannot be read. */
 const all = <A extends object>(
   items: ReadonlyArray<unknown>,
-  read: (item: Members) => A | DeviceReply
+  read: (item: Members) => A | DeviceReply,
+  field = "params"
 ): ReadonlyArray<A> | DeviceReply => {
   const result: Array<A> = []
   for (const item of items) {
-    const one = isMembers(item) ? read(item) : parameterError("expected objects with productKey and deviceName")
+    const one = isMembers(item)
+      ? read(item)
+      : fieldError(field, "expected productKey and deviceName of each sub-device")
     if ("code" in one) return one
     result.push(one)
   }
@@ -137,7 +140,7 @@ const lists = <A extends object>(
   field = "params"
 ): ReadonlyArray<A> | DeviceReply => {
   const items = listOf(value, maximum)
-  return items === undefined ? fieldError(field, `expected an array of 1 to ${maximum}`) : all(items, read)
+  return items === undefined ? fieldError(field, `expected an array of 1 to ${maximum}`) : all(items, read, field)
 }
 
 const withList = <A, B>(items: ReadonlyArray<A> | DeviceReply, make: (items: ReadonlyArray<A>) => B): B | DeviceReply =>
