@@ -3,9 +3,10 @@ import { CloudState, eventually, Fixtures, SimulatedDevice } from "@device-cloud
 import { createDevice, createProduct, testApi } from "@device-cloud/testing/http"
 import { MqttTestServer } from "@device-cloud/testing/mqtt"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer, type Scope } from "effect"
 import { HttpServer } from "effect/http"
+import { type AddressInfo, createServer, type Server } from "node:net"
 import { upgradeOf } from "./Upgrade.ts"
 
 type Connect = (
@@ -333,5 +334,59 @@ layer(bothServers, { excludeTestServices: true })("a simulated device that knows
       assert.deepStrictEqual(triple, { productKey, deviceName, deviceSecret })
       const connected = yield* SimulatedDevice.connectMqtt({ ...triple, ...(yield* MqttTestServer).webSocket })
       assert.strictEqual((yield* connected.postProperties({ power: 1 })).code, 200)
+    }))
+})
+
+describe("a simulated device that is given something wrong", () => {
+  const triple = { productKey: "a1B2c3D4e5F", deviceName: "thermostat01", deviceSecret: "0123456789abcdef" }
+  const refusalOf = (attempt: Effect.Effect<unknown, unknown, Scope.Scope>) =>
+    Effect.map(Effect.flip(Effect.catchDefect(Effect.scoped(attempt), Effect.fail)), String)
+
+  it.effect.each(["localhost:1883", "http://127.0.0.1:1"])(
+    "connects over MQTT to no address like %s",
+    (url) =>
+      Effect.gen(function*() {
+        const expected = `TypeError: url: expected an address such as mqtts://cloud.example.com, not ${url}`
+        assert.strictEqual(yield* refusalOf(SimulatedDevice.connectMqtt({ ...triple, url })), expected)
+      })
+  )
+
+  it.effect.each(["localhost:8080", "mqtt://127.0.0.1:1"])(
+    "sends over HTTP to no address like %s",
+    (url) =>
+      Effect.gen(function*() {
+        const expected = `TypeError: url: expected an address such as https://cloud.example.com, not ${url}`
+        assert.strictEqual(yield* refusalOf(SimulatedDevice.connectHttp({ ...triple, url })), expected)
+      })
+  )
+
+  it.effect("names the address that it cannot register at, and the member that it lacks", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(
+        yield* refusalOf(SimulatedDevice.register({ ...triple, productSecret: "abc", url: "localhost:8883" })),
+        "TypeError: url: expected an address such as mqtts://cloud.example.com, not localhost:8883"
+      )
+      const lacking = { ...triple, deviceSecret: undefined! }
+      assert.strictEqual(
+        yield* refusalOf(SimulatedDevice.connectMqtt({ ...lacking, url: "mqtt://127.0.0.1:1" })),
+        "TypeError: deviceSecret: expected that of the device, not undefined"
+      )
+    }))
+
+  it.live("does not wait for the secret of a server that ends the connection", () =>
+    Effect.gen(function*() {
+      const server = yield* Effect.acquireRelease(
+        Effect.callback<Server>((resume) => {
+          // CONNACK with code 0, and nothing after it.
+          const accepting = createServer((socket) =>
+            void socket.once("data", () => socket.end(Uint8Array.of(0x20, 2, 0, 0)))
+          )
+          accepting.listen(0, "127.0.0.1", () => resume(Effect.succeed(accepting)))
+        }),
+        (accepting) => Effect.sync(() => accepting.close())
+      )
+      const url = `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const refused = yield* Effect.flip(SimulatedDevice.register({ ...triple, productSecret: "abc", url }))
+      assert.strictEqual(refused.reason, "The connection has ended before the secret came")
     }))
 })

@@ -16,6 +16,20 @@ export interface DeviceTriple extends DeviceNames {
   readonly deviceSecret: string
 }
 
+/** Throws a `TypeError` that names the first member that is no text. */
+export const checkTriple = (device: DeviceTriple): void => {
+  for (const field of ["productKey", "deviceName", "deviceSecret"] as const) {
+    const value: unknown = device?.[field]
+    if (typeof value !== "string") throw new TypeError(`${field}: expected that of the device, not ${String(value)}`)
+  }
+}
+
+/** Throws a `TypeError` unless `url` is an address of one of these schemes. */
+export const checkUrl = (url: string, schemes: ReadonlyArray<string>): void => {
+  if (URL.canParse(url) && schemes.includes(new URL(url).protocol.slice(0, -1))) return
+  throw new TypeError(`url: expected an address such as ${schemes[0]}://cloud.example.com, not ${url}`)
+}
+
 /** The text that tells devices apart. */
 export const keyOf = ({ deviceName, productKey }: DeviceNames): string => `${productKey}/${deviceName}`
 

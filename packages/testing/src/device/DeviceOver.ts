@@ -5,7 +5,7 @@
 import { type DownlinkMessage, type Json, upgradeMethod, userMethod } from "@device-cloud/core"
 import { Cause, Clock, Effect, Latch, PartitionedSemaphore, Queue, type Scope } from "effect"
 import type { Behaviour, SimulatedDevice } from "../SimulatedDevice.ts"
-import type { DeviceLink, DeviceTriple, Incoming, OpenLink } from "./DeviceLink.ts"
+import { checkTriple, type DeviceLink, type DeviceTriple, type Incoming, type OpenLink } from "./DeviceLink.ts"
 import { userParams } from "./DeviceTopics.ts"
 import { makeReaction, type Values } from "./Handlers.ts"
 import { withFaults } from "./LinkFaults.ts"
@@ -27,6 +27,7 @@ export const over = Effect.fnUntraced(function*<D extends DeviceTriple, E, R>(
   behaviour: Behaviour,
   route: (incoming: Incoming) => Effect.Effect<void> | undefined = () => undefined
 ): Effect.fn.Return<Over<D>, E, R | Scope.Scope> {
+  checkTriple(device)
   const { faults } = behaviour
   const opened = yield* Latch.make()
   let link: DeviceLink

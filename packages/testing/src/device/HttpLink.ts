@@ -4,7 +4,14 @@
  */
 import { DeviceReply, type DownlinkMessage, type Json, Mac, type StoreError, uplinkText } from "@device-cloud/core"
 import { Clock, Deferred, Effect, Random, type Scope } from "effect"
-import { type DeviceLink, type DeviceMessage, type DeviceTriple, LinkError, type OpenLink } from "./DeviceLink.ts"
+import {
+  checkUrl,
+  type DeviceLink,
+  type DeviceMessage,
+  type DeviceTriple,
+  LinkError,
+  type OpenLink
+} from "./DeviceLink.ts"
 import { fetchBytes } from "./Download.ts"
 
 /** Where a device sends its messages. */
@@ -24,6 +31,7 @@ interface Envelope {
 /** Returns how the device sends its messages. There is no connection: it is online for five minutes after each one. */
 export const overHttp = (device: DeviceTriple, { url }: HttpOptions): OpenLink<never, Mac> =>
   Effect.fnUntraced(function*(receive): Effect.fn.Return<DeviceLink, never, Mac | Scope.Scope> {
+    checkUrl(url, ["https", "http"])
     const mac = yield* Mac
     const closed = yield* Deferred.make<"lost">()
     let isOpen = true

@@ -7,6 +7,7 @@ import { Deferred, Duration, Effect, type Scope } from "effect"
 import mqtt from "mqtt"
 import { Socket } from "node:net"
 import {
+  checkUrl,
   ConnectRefused,
   type DeviceLink,
   type DeviceNames,
@@ -157,6 +158,7 @@ export const connect = (
   take: (topic: string, payload: Buffer, done: (error?: Error) => void) => void
 ): Effect.Effect<mqtt.MqttClient, ConnectRefused> =>
   Effect.callback((resume) => {
+    checkUrl(url, ["mqtts", "mqtt", "wss", "ws"])
     const client = mqtt.connect(url, {
       ...fields,
       ...ca === undefined ? {} : { ca },

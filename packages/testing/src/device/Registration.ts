@@ -5,7 +5,7 @@
 import { generatorText, Mac, type SignMethod } from "@device-cloud/core"
 import { Deferred, Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { ConnectRefused, type DeviceNames, type DeviceTriple } from "./DeviceLink.ts"
+import { checkUrl, ConnectRefused, type DeviceNames, type DeviceTriple } from "./DeviceLink.ts"
 import { connect } from "./MqttLink.ts"
 
 /** What a device registers with. */
@@ -22,6 +22,7 @@ export interface Registration extends DeviceNames {
 /** Returns the triple of the device. */
 export const registerOver = Effect.fnUntraced(function*(options: Registration) {
   const { deviceName, productKey, productSecret, signMethod = "hmacsha256", url } = options
+  checkUrl(url, ["mqtts", "https", "http", "mqtt", "wss", "ws"])
   const random = randomBytes(8).toString("hex")
   const sign = (yield* Mac).sign(signMethod, productSecret, generatorText({ deviceName, productKey, random }))
   return yield* url.startsWith("http")
@@ -59,11 +60,16 @@ const overMqtt = (
   fields: { readonly clientId: string; readonly username: string; readonly password: string }
 ): Effect.Effect<DeviceTriple, ConnectRefused> =>
   Effect.gen(function*() {
-    const triple = yield* Deferred.make<DeviceTriple>()
+    const triple = yield* Deferred.make<DeviceTriple, ConnectRefused>()
     const take = (topic: string, payload: Buffer, done: () => void) => {
       if (topic === "/ext/register") Deferred.doneUnsafe(triple, Effect.succeed(JSON.parse(payload.toString())))
       done()
     }
-    yield* Effect.acquireRelease(connect(options, fields, take), (client) => Effect.sync(() => void client.end(true)))
+    const client = yield* Effect.acquireRelease(
+      connect(options, fields, take),
+      (client) => Effect.sync(() => void client.end(true))
+    )
+    const reason = "The connection has ended before the secret came"
+    client.once("close", () => Deferred.doneUnsafe(triple, Effect.fail(new ConnectRefused({ returnCode: 0, reason }))))
     return yield* Deferred.await(triple)
   }).pipe(Effect.scoped)
