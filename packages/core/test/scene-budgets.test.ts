@@ -72,7 +72,7 @@ it.layer(shared, { excludeTestServices: true })("what scenes may lead to", (it) 
       yield* (yield* Scenes).run(defaultProjectId, quiet)
       yield* settle
       assert.deepStrictEqual([yield* statusesOf(quiet), yield* statusesOf(target)], [["succeeded"], ["succeeded"]])
-      assert.strictEqual((yield* store.countFired([noisy], at)).get(noisy), 100)
+      assert.strictEqual((yield* store.countFired([noisy], at, yield* Clock.currentTimeMillis)).get(noisy), 100)
       assert.deepStrictEqual(new Set(yield* statusesOf(noisy)), new Set(["paused"]))
     }))
 

@@ -10,7 +10,7 @@ import {
 } from "@device-cloud/core"
 import { CloudState, TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
+import { Clock, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   createScene,
@@ -97,6 +97,24 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
       yield* settle
       const statuses = yield* Effect.forEach(chain, statusesOf)
       assert.deepStrictEqual(statuses.flat(), [...Array.from({ length: 7 }, () => "succeeded"), "loop"])
+    }))
+
+  it.effect("a scene that ran too often by a clock that was ahead runs by the right one", () =>
+    Effect.gen(function*() {
+      const { connected, product } = yield* lamp
+      const sceneId = yield* newScene({ triggers: [hot(product)], actions: [] })
+      const right = yield* Clock.currentTimeMillis
+      yield* TestClock.setTime(right + 3_600_000)
+      for (let i = 0; i < 101; i++) {
+        yield* connected.postProperties({ temperature: 45 + i % 2 })
+        yield* TestClock.adjust("10 millis")
+      }
+      yield* settle
+      assert.strictEqual((yield* executionsOf(sceneId))[0]!.status, "paused")
+      yield* TestClock.setTime(right)
+      yield* connected.postProperties({ temperature: 47 })
+      yield* settle
+      assert.strictEqual((yield* executionsOf(sceneId))[0]!.status, "succeeded")
     }))
 
   it.effect("a scene that fires itself through a device is paused, and says so", () =>

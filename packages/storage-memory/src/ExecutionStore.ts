@@ -49,8 +49,8 @@ const make = Effect.gen(function*() {
       }),
     claim: (options) => Effect.sync(() => executions.claim(options)),
     save: (all, keepSince) => Effect.sync(() => all.map((execution) => executions.save(execution, keepSince))),
-    countFired: (sceneIds, since) =>
-      Effect.sync(() => new Map(sceneIds.map((sceneId) => [sceneId, executions.countFired(sceneId, since)]))),
+    countFired: (sceneIds, since, until) =>
+      Effect.sync(() => new Map(sceneIds.map((sceneId) => [sceneId, executions.countFired(sceneId, since, until)]))),
     executions: (sceneId, { page, pageSize }) =>
       Effect.sync(() => {
         const latest = executions.of(sceneId).slice(-keptExecutions).toReversed()

@@ -211,8 +211,8 @@ export class Executions {
     if (hasFired(execution)) ofScene.firedAt.splice(ofScene.firedAt.indexOf(execution.at), 1)
   }
 
-  countFired(sceneId: SceneId, since: number): number {
-    return this.#ofScene.get(sceneId)?.firedAt.filter((at) => at >= since).length ?? 0
+  countFired(sceneId: SceneId, since: number, until: number): number {
+    return this.#ofScene.get(sceneId)?.firedAt.filter((at) => at >= since && at <= until).length ?? 0
   }
 
   /** Returns the executions of the scene, the oldest first. */

@@ -208,10 +208,11 @@ const make = Effect.gen(function*() {
         if (ended.length > 0) yield* forgetOldest([...new Set(ended.map(({ sceneId }) => sceneId))], keepSince)
         return executions.map(({ executionId }) => stored.has(executionId))
       }).pipe(Effect.mapError(storeError("ExecutionStore.save"))),
-    countFired: (sceneIds, since) =>
+    countFired: (sceneIds, since, until) =>
       sql<{ readonly scene_id: string; readonly count: bigint }>`
         SELECT scene_id, count(*) AS count FROM scene_execution
-        WHERE scene_id = ANY(${texts(sceneIds)}) AND has_fired AND fired_at >= ${instant(since)}
+        WHERE scene_id = ANY(${texts(sceneIds)}) AND has_fired
+          AND fired_at BETWEEN ${instant(since)} AND ${instant(until)}
         GROUP BY scene_id`.pipe(
         Effect.map((rows) => new Map(rows.map(({ count, scene_id }) => [scene_id as SceneId, Number(count)]))),
         Effect.mapError(storeError("ExecutionStore.countFired"))

@@ -188,13 +188,14 @@ const make = (sql: Sqlite["Service"]) => {
         for (const sceneId of new Set(ended.map(({ sceneId }) => sceneId))) forgetOldest(sceneId, keepSince)
         return saved
       }),
-    countFired: (sceneIds, since) =>
+    countFired: (sceneIds, since, until) =>
       sql.read("ExecutionStore.countFired", () =>
         new Map(
           sceneIds.map((sceneId) => {
             const { count } = sql.get<{ readonly count: number }>(
-              "SELECT count(*) AS count FROM scene_execution WHERE scene_id = ? AND has_fired = 1 AND fired_at >= ?",
-              [sceneId, since]
+              `SELECT count(*) AS count FROM scene_execution
+                WHERE scene_id = ? AND has_fired = 1 AND fired_at BETWEEN ? AND ?`,
+              [sceneId, since, until]
             )!
             return [sceneId, count]
           })

@@ -2,7 +2,7 @@
  * The heartbeats of nodes on SQLite: the one that has the file open, and those that
  * had it before.
  */
-import type { HeartbeatLimits, Judge, NodeReport, NodeState } from "@device-cloud/core"
+import { type HeartbeatLimits, type Judge, type NodeReport, type NodeState, sightingMillis } from "@device-cloud/core"
 import type { Statements } from "./Sqlite.ts"
 
 interface Row {
@@ -32,6 +32,10 @@ export const isSilent = (sql: Statements, nodeId: string, judge: Judge, now: num
 export const beat = (sql: Statements, nodeId: string, { gap, silence }: HeartbeatLimits, now: number): boolean => {
   const known = find(sql, nodeId)
   const age = known === undefined ? undefined : ageOf(known, now)
+  // Ends that are further away were stored before this start, by a clock that was ahead.
+  if (known === undefined) {
+    sql.run("UPDATE presence SET online_until = ?1 WHERE online_until > ?1", [now + sightingMillis])
+  }
   sql.run(
     `INSERT INTO node (id, heartbeat_at, steady_since, started_at) VALUES (?1, ?2, ?3, ?2)
       ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, steady_since = excluded.steady_since`,

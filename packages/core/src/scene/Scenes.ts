@@ -16,6 +16,7 @@ import { ShadowStore } from "../shadow/ShadowStore.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
 import { nextTime } from "./definition/CronExpression.ts"
 import {
+  isPaused,
   type Scene,
   type SceneFilter,
   SceneNameTaken,
@@ -346,7 +347,7 @@ const make = Effect.gen(function*() {
   /** Returns why the scene does not fire now, whatever happens. */
   const blockedBy = Effect.fnUntraced(function*({ pausedUntil, projectId, status }: Scene, now: number) {
     if (status === "disable") return "The scene is disabled"
-    if (pausedUntil !== null && now < pausedUntil) {
+    if (isPaused(pausedUntil, now)) {
       return `The scene is paused until ${new Date(pausedUntil).toISOString()}: it has run too often`
     }
     const pending = (yield* log.countPending([projectId], limits.pending)).get(projectId) ?? 0

@@ -155,9 +155,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* save(5, epoch, {})
         yield* save(6, epoch + 10, {})
         yield* save(7, epoch + 10, { verdict })
-        const count = (since: number) =>
-          Effect.map(store.countFired([scene.sceneId], since), (counts) => counts.get(scene.sceneId) ?? 0)
+        const count = (since: number, until = epoch + 100) =>
+          Effect.map(store.countFired([scene.sceneId], since, until), (counts) => counts.get(scene.sceneId) ?? 0)
         assert.deepStrictEqual([yield* count(epoch), yield* count(epoch + 10), yield* count(epoch + 11)], [11, 6, 0])
+        assert.deepStrictEqual([yield* count(epoch, epoch + 9), yield* count(epoch, epoch + 10)], [5, 11])
         yield* save(keptExecutions, epoch + 20, { verdict })
         assert.deepStrictEqual([yield* count(epoch), yield* count(epoch + 10)], [6, 6])
         assert.strictEqual((yield* store.executions(scene.sceneId, all)).total, keptExecutions)
@@ -182,7 +183,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           new Set((yield* store.executions(scene.sceneId, all)).items.map(({ executionId }) => executionId)),
           new Set([waiting!.executionId, later!.executionId])
         )
-        assert.strictEqual((yield* store.countFired([scene.sceneId], 0)).get(scene.sceneId), 1)
+        assert.strictEqual((yield* store.countFired([scene.sceneId], 0, epoch)).get(scene.sceneId), 1)
       }))
 
     it.effect("executions are stored only while their scene exists, and go with it", () =>

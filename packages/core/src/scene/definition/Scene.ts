@@ -21,6 +21,13 @@ export interface SceneRules {
   readonly actions: ReadonlyArray<Action>
 }
 
+/** How long a scene is paused that runs too often, milliseconds. */
+export const pauseMillis = 60_000
+
+/** Whether the scene is paused at `now`, Unix milliseconds. A pause that ends much later was noted by a clock that was ahead. */
+export const isPaused = (pausedUntil: number | null, now: number): pausedUntil is number =>
+  pausedUntil !== null && now < pausedUntil && pausedUntil <= now + 2 * pauseMillis
+
 export const maxTriggers = 10
 export const maxConditions = 20
 export const maxActions = 50

@@ -75,10 +75,11 @@ export class ExecutionStore extends Context.Service<ExecutionStore, {
     executions: ReadonlyArray<Execution>,
     keepSince: number
   ) => Effect.Effect<ReadonlyArray<boolean>, StoreError>
-  /** Counts the executions of each scene that have fired since then (Unix milliseconds). */
+  /** Counts the executions of each scene that have fired from `since` to `until`, Unix milliseconds, both included. */
   readonly countFired: (
     sceneIds: ReadonlyArray<SceneId>,
-    since: number
+    since: number,
+    until: number
   ) => Effect.Effect<ReadonlyMap<SceneId, number>, StoreError>
   /** Returns a page of the latest `keptExecutions` of the scene, newest first. */
   readonly executions: (sceneId: SceneId, page: PageRequest) => Effect.Effect<Page<Execution>, StoreError>

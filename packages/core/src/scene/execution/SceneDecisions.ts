@@ -6,7 +6,7 @@ import { DeviceStore } from "../../device/DeviceStore.ts"
 import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
 import { printable } from "../../kernel/Text.ts"
 import { ShadowStore } from "../../shadow/ShadowStore.ts"
-import { type Scene, SceneTimeZone } from "../definition/Scene.ts"
+import { isPaused, pauseMillis, type Scene, SceneTimeZone } from "../definition/Scene.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
 import { type FactSources, gatherFacts } from "../evaluation/GatherFacts.ts"
 import { evaluate } from "../evaluation/SceneEvaluator.ts"
@@ -18,8 +18,6 @@ import { SceneExtensions } from "./SceneExtensions.ts"
 export const firedWindowMillis = 10_000
 /** How often a scene may run in that time. */
 const maxFired = 100
-/** How long a scene that runs more often is paused, milliseconds. */
-const pauseMillis = 60_000
 
 /** How often a scene has run lately, and until when it is paused, Unix milliseconds. A decision updates it. */
 export interface RecentRuns {
@@ -96,7 +94,7 @@ export const makeSceneDecisions: Effect.Effect<
     const began = yield* Clock.currentTimeMillis
     if (!byHand) {
       if (scene.status === "disable") return end(execution, "skipped", "The scene is disabled", began)
-      if (recent.pausedUntil !== null && began < recent.pausedUntil) {
+      if (isPaused(recent.pausedUntil, began)) {
         return end(execution, "paused", pausedReason(recent.pausedUntil), began)
       }
     }
@@ -109,7 +107,7 @@ export const makeSceneDecisions: Effect.Effect<
     const now = yield* Clock.currentTimeMillis
     if (!verdict.fires) return end({ ...execution, verdict }, "not_met", verdict.reason, now)
     const silent = { ...execution, verdict: { ...verdict, fires: false } }
-    if (!byHand && recent.pausedUntil !== null && now < recent.pausedUntil) {
+    if (!byHand && isPaused(recent.pausedUntil, now)) {
       return end(silent, "paused", pausedReason(recent.pausedUntil), now)
     }
     if (!byHand && recent.fired >= maxFired) {

@@ -175,7 +175,8 @@ const make = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const counts = fresh.size === 0
       ? new Map<SceneId, number>()
-      : yield* untilStored(store.countFired([...fresh], now - firedWindowMillis))
+      // Those that have fired much later have the time of a clock that was ahead.
+      : yield* untilStored(store.countFired([...fresh], now - firedWindowMillis, now + firedWindowMillis))
     return new Map(
       Array.from(found, ({ pausedUntil, sceneId }): [SceneId, RecentRuns] => [
         sceneId,

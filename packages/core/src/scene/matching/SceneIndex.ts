@@ -7,7 +7,7 @@ import type { Json } from "../../kernel/Json.ts"
 import { type Compare, compileComparison } from "../definition/Comparison.ts"
 import type { DeviceChange } from "../../events/DeviceChange.ts"
 import type { PropertyWatch as Watching } from "../../events/Reactions.ts"
-import type { Scene } from "../definition/Scene.ts"
+import { isPaused, type Scene } from "../definition/Scene.ts"
 import type { SceneId } from "../definition/SceneId.ts"
 import { maxWaiting } from "../definition/SceneLimits.ts"
 import { wildcard } from "../definition/ScenePart.ts"
@@ -62,7 +62,7 @@ const take = (watches: Watches | undefined, value: Json, at: number, found: Foun
     if (minutes !== undefined) continue
     const operand = output === undefined ? value : outputOf(value, output)
     if (compare !== undefined && (operand === undefined || !compare(operand))) continue
-    if (scene.pausedUntil !== null && at < scene.pausedUntil) continue
+    if (isPaused(scene.pausedUntil, at)) continue
     all ??= new Set()
     all.add(scene)
   }
