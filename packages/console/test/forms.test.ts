@@ -394,13 +394,27 @@ inBrowser((inWindow) => {
     sent.length = 0
     const dialog = page.getByRole("dialog")
     await page.getByRole("button", { name: "New campaign" }).click()
-    for (const name of ["Devices a minute", "Minutes that a device may take", "Tries again after a failure"]) {
+    for (
+      const name of [
+        "Devices a minute",
+        "Minutes that a device may take",
+        "Tries again after a failure",
+        "not before so many devices have ended"
+      ]
+    ) {
       const before = await dialog.getByLabel(name).inputValue()
       await dialog.getByLabel(name).fill("")
       await dialog.getByRole("button", { name: "Start the campaign" }).click()
       assert.strictEqual(await dialog.getByLabel(name).evaluate((field) => field.matches(":focus")), true, name)
       await dialog.getByLabel(name).fill(before)
     }
+    assert.deepStrictEqual(sent, [])
+    // A zero is not taken for one.
+    await dialog.getByLabel("not before so many devices have ended").fill("0")
+    await dialog.getByRole("button", { name: "Start the campaign" }).click()
+    await dialog.locator("[aria-invalid=true]").waitFor()
+    assert.strictEqual(sent.length, 1)
+    sent.length = 0
     await dialog.getByRole("button", { name: "Cancel" }).click()
 
     await visit(page, site, scene)

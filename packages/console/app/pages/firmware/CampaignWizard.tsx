@@ -70,7 +70,7 @@ export const CampaignWizard = (
     download_protocol: form.protocol,
     ...form.abort === ""
       ? {}
-      : { abort_threshold_percent: Number(form.abort), abort_min_executed: Number(form.abortMin) || 1 },
+      : { abort_threshold_percent: Number(form.abort), abort_min_executed: Number(form.abortMin) },
     ...form.stages.trim() === "" ? {} : { stages: listOf(form.stages).map(Number) },
     ...form.stageSuccess === "" ? {} : { stage_success_percent: Number(form.stageSuccess) }
   })
@@ -127,7 +127,7 @@ export const CampaignWizard = (
             {number("minutes", campaigns.timeout, "timeout", { hint: campaigns.timeoutHint, required: true })}
             {number("retries", campaigns.retries, "retry_count", { required: true })}
             {number("abort", campaigns.abort, "abort_threshold_percent", { hint: campaigns.abortHint })}
-            {number("abortMin", campaigns.abortMin, "abort_min_executed")}
+            {number("abortMin", campaigns.abortMin, "abort_min_executed", { required: form.abort !== "" })}
             <TextField
               label={campaigns.stages}
               hint={campaigns.stagesHint}
