@@ -725,6 +725,46 @@ inBrowser((inWindow) => {
     assert.deepStrictEqual([limits.products, limits.scenes], [3, 7])
   })
 
+  inWindow("a group and a subscription that somebody else changes meanwhile stay as they want them", async (window) => {
+    const { call, page, site } = window
+    const { group_id } = await call("POST", "/device-groups", {
+      name: `Meanwhile ${Date.now()}`,
+      query: { status: "online", tags: { room: "hall" } }
+    })
+    const { subscription_id } = await call("POST", "/subscriptions", {
+      name: `Meanwhile ${Date.now()}`,
+      filter: { types: ["property"], property_ids: ["Temperature"] },
+      webhook: { url: "https://old.invalid/" }
+    })
+    await signIn(page, site)
+    const dialog = page.getByRole("dialog")
+    const save = async () => {
+      await dialog.getByRole("button", { name: "Save" }).click()
+      await dialog.waitFor({ state: "detached" })
+    }
+    await visit(page, site, `/console/devices?view=groups&group=${group_id}`)
+    await page.getByRole("button", { name: "Edit" }).click()
+    await dialog.getByLabel("Description").fill("mine")
+    await dialog.getByLabel("Name begins with").fill("lamp")
+    const name = `Theirs ${Date.now()}`
+    const tags = { room: "kitchen" }
+    await call("PUT", `/device-groups/${group_id}`, { name, query: { status: "offline", tags } })
+    await save()
+    const group = await call("GET", `/device-groups/${group_id}`)
+    assert.deepStrictEqual([group["name"], group["desc"]], [name, "mine"])
+    assert.deepStrictEqual(group["query"], { status: "offline", keyword: "lamp", tags })
+
+    await visit(page, site, `/console/subscriptions/${subscription_id}`)
+    await page.getByRole("button", { name: "Edit" }).click()
+    await dialog.getByRole("textbox", { name: "Properties" }).fill("Target")
+    const webhook = { url: "https://new.invalid/" }
+    await call("PUT", `/subscriptions/${subscription_id}`, { name, webhook, filter: { types: ["event"] } })
+    await save()
+    const subscription = await call("GET", `/subscriptions/${subscription_id}`)
+    assert.deepStrictEqual([subscription["name"], subscription["webhook"].url], [name, webhook.url])
+    assert.deepStrictEqual(subscription["filter"], { types: ["event"], property_ids: ["Target"] })
+  })
+
   inWindow(
     "a group whose name is changed keeps its query, also one that the form cannot show",
     async ({ call, page, site }) => {

@@ -23,18 +23,28 @@ export const GroupForm = (
   }
 ) => {
   const { common, groups } = useTexts()
-  const [name, setName] = useState(group?.name ?? "")
-  const [desc, setDesc] = useState(group?.desc ?? "")
+  // Somebody else may change it meanwhile: what one has not touched is theirs.
+  const [name, setName] = useState<string>()
+  const [desc, setDesc] = useState<string>()
   const [kind, setKind] = useState<"static" | "dynamic">(group?.type ?? "static")
-  const [changed, setChanged] = useState<QueryTexts>()
-  const query = changed ?? textsOf(group?.query ?? {})
+  const [changed, setChanged] = useState<Partial<QueryTexts>>({})
+  const query = { ...textsOf(group?.query ?? {}), ...changed }
   const save = async () => {
-    // The fields cannot show every query: one that nobody has changed stays as it is.
-    const isSent = kind === "dynamic" && (group === undefined || changed !== undefined)
-    const payload = { name, desc, ...isSent ? { query: queryOf(query) } : {} }
-    await (group === undefined
-      ? api.deviceGroups.createDeviceGroup({ payload })
-      : api.deviceGroups.changeDeviceGroup({ params: { group_id: String(group.group_id) }, payload }))
+    if (group === undefined) {
+      await api.deviceGroups.createDeviceGroup({
+        payload: { name: name ?? "", desc: desc ?? "", ...kind === "dynamic" ? { query: queryOf(query) } : {} }
+      })
+    } else {
+      const params = { group_id: String(group.group_id) }
+      await api.deviceGroups.changeDeviceGroup({
+        params,
+        payload: {
+          ...name === undefined ? {} : { name },
+          ...desc === undefined ? {} : { desc },
+          ...Object.keys(changed).length === 0 ? {} : { query: await changedQuery(params, changed) }
+        }
+      })
+    }
     tell(common.saved)
     onSaved()
     onClose()
@@ -43,13 +53,14 @@ export const GroupForm = (
     <Dialog title={group?.name ?? groups.create} onClose={onClose}>
       <Form
         submit={group === undefined ? common.create : common.save}
-        disabled={kind === "dynamic" && changed !== undefined &&
-          (objectOf(changed.reported) === undefined || tagsOf(changed.tags) === undefined)}
+        disabled={kind === "dynamic" &&
+          (changed.reported !== undefined && objectOf(changed.reported) === undefined ||
+            changed.tags !== undefined && tagsOf(changed.tags) === undefined)}
         onCancel={onClose}
         onSubmit={save}
       >
-        <TextField label={common.name} path="name" required value={name} onInput={setName} />
-        <TextField label={common.description} path="desc" value={desc} onInput={setDesc} />
+        <TextField label={common.name} path="name" required value={name ?? group?.name ?? ""} onInput={setName} />
+        <TextField label={common.description} path="desc" value={desc ?? group?.desc ?? ""} onInput={setDesc} />
         <SelectField
           label={groups.kind}
           hint={groups.kindHints[kind]}
@@ -58,7 +69,7 @@ export const GroupForm = (
           options={[["static", groups.kinds.static], ["dynamic", groups.kinds.dynamic]]}
           onChange={setKind}
         />
-        {kind === "dynamic" && <QueryFields query={query} onChange={(changes) => setChanged({ ...query, ...changes })} />}
+        {kind === "dynamic" && <QueryFields query={query} onChange={(changes) => setChanged({ ...changed, ...changes })} />}
       </Form>
     </Dialog>
   )
@@ -127,6 +138,14 @@ const textsOf = ({ batch_id, keyword = "", product_key = "", reported = {}, stat
   tags: Object.entries(tags).map((tag) => tag.join(":")).join("\n"),
   reported: JSON.stringify(reported, null, 2)
 })
+
+/** The query that is stored now, with what is changed of it. The field cannot show all tags: others stay as they are. */
+const changedQuery = async (params: { readonly group_id: string }, changed: Partial<QueryTexts>): Promise<Query> => {
+  const { query } = await api.deviceGroups.getDeviceGroup({ params })
+  const { tags, ...rest } = query ?? {}
+  const next = queryOf({ ...textsOf(rest), ...changed })
+  return changed.tags === undefined && tags !== undefined ? { ...next, tags } : next
+}
 
 /** What is empty is no condition. */
 const queryOf = ({ batch, keyword, product, reported, status, tags }: QueryTexts): Query => {

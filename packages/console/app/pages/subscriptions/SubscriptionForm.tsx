@@ -25,26 +25,37 @@ export const SubscriptionForm = (
   }
 ) => {
   const { common, events, subscriptions } = useTexts()
-  const [name, setName] = useState(subscription?.name ?? "")
-  const [webhook, setWebhook] = useState(subscription?.webhook?.url ?? "")
+  // Somebody else may change it meanwhile: what one has not touched is theirs.
+  const [name, setName] = useState<string>()
+  const [webhook, setWebhook] = useState<string>()
   const [start, setStart] = useState<Start>({ kind: "now", time: "" })
-  const [changed, setChanged] = useState<FilterTexts>()
-  const filter = changed ?? textsOf(subscription?.filter ?? {})
-  const change = (changes: Partial<FilterTexts>) => setChanged({ ...filter, ...changes })
+  const [changed, setChanged] = useState<Partial<FilterTexts>>({})
+  const filter = { ...textsOf(subscription?.filter ?? {}), ...changed }
+  const change = (changes: Partial<FilterTexts>) => setChanged({ ...changed, ...changes })
   const list = (field: Exclude<keyof FilterTexts, "types" | "tags">, path: string, label: string, hint: string) => (
     <ListField label={label} hint={hint} path={path} value={filter[field]} onInput={(text) => change({ [field]: text })} />
   )
   const save = async () => {
-    // The fields cannot show every filter: one that nobody has changed stays as it is.
-    const draft = { name, ...changed === undefined ? {} : { filter: filterOf(changed) } }
-    await (subscription === undefined
-      ? api.subscriptions.createSubscription({
-        payload: { ...draft, start: startOf(start), ...webhook === "" ? {} : { webhook: { url: webhook } } }
+    if (subscription === undefined) {
+      await api.subscriptions.createSubscription({
+        payload: {
+          name: name ?? "",
+          filter: filterOf(filter),
+          start: startOf(start),
+          ...webhook === undefined || webhook === "" ? {} : { webhook: { url: webhook } }
+        }
       })
-      : api.subscriptions.changeSubscription({
-        params: { subscription_id: String(subscription.subscription_id) },
-        payload: { ...draft, webhook: webhook === "" ? null : { url: webhook } }
-      }))
+    } else {
+      const params = { subscription_id: String(subscription.subscription_id) }
+      await api.subscriptions.changeSubscription({
+        params,
+        payload: {
+          ...name === undefined ? {} : { name },
+          ...webhook === undefined ? {} : { webhook: webhook === "" ? null : { url: webhook } },
+          ...Object.keys(changed).length === 0 ? {} : { filter: await changedFilter(params, changed) }
+        }
+      })
+    }
     tell(common.saved)
     onSaved()
     onClose()
@@ -53,19 +64,19 @@ export const SubscriptionForm = (
     <Dialog title={subscription === undefined ? subscriptions.create : subscription.name} onClose={onClose} wide>
       <Form
         submit={subscription === undefined ? common.create : common.save}
-        disabled={lacksTime(start) || changed !== undefined && tagsOf(changed.tags) === undefined}
+        disabled={lacksTime(start) || changed.tags !== undefined && tagsOf(changed.tags) === undefined}
         onCancel={onClose}
         onSubmit={save}
       >
         <div class="halves">
           <div class="stack">
-            <TextField label={common.name} path="name" required value={name} onInput={setName} />
+            <TextField label={common.name} path="name" required value={name ?? subscription?.name ?? ""} onInput={setName} />
             <TextField
               label={subscriptions.webhook}
               hint={subscriptions.webhookHint}
               path="webhook.url"
               placeholder="https://"
-              value={webhook}
+              value={webhook ?? subscription?.webhook?.url ?? ""}
               onInput={setWebhook}
             />
             {subscription === undefined && <StartField path="start" value={start} onChange={setStart} />}
@@ -117,6 +128,16 @@ const textsOf = ({ device_ids = [], product_keys = [], property_ids = [], tags =
   properties: property_ids.join("\n"),
   tags: Object.entries(tags).map((tag) => tag.join(":")).join("\n")
 })
+
+/** The filter that is stored now, with what is changed of it. The field cannot show all tags: others stay as they are. */
+const changedFilter = async (
+  params: { readonly subscription_id: string },
+  changed: Partial<FilterTexts>
+): Promise<Filter> => {
+  const { filter: { tags, ...filter } } = await api.subscriptions.getSubscription({ params })
+  const next = filterOf({ ...textsOf(filter), ...changed })
+  return changed.tags === undefined && tags !== undefined ? { ...next, tags } : next
+}
 
 /** What is empty is no condition. */
 const filterOf = ({ devices, products, properties, tags, types }: FilterTexts): NonNullable<Draft["filter"]> => {
