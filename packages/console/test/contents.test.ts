@@ -5,6 +5,7 @@
 import { ownerKey } from "@device-cloud/testing/http"
 import { assert } from "@effect/vitest"
 import type { Page, Response } from "playwright-core"
+import { vi } from "vitest"
 import { isStream, signIn, streamed } from "./ConsolePage.ts"
 import { follow, inBrowser, twoFrames, visit } from "./Windows.ts"
 
@@ -581,6 +582,42 @@ inBrowser((inWindow) => {
       assert.strictEqual(await page.title(), "登录 · 设备云")
     }
   )
+
+  inWindow("events of a device go on beyond those that the API lists at once", async ({ device, page, site }) => {
+    const [newest, first] = [Date.UTC(2026, 0, 1, 12), Date.UTC(2026, 0, 1, 12) - 1099]
+    await page.route(/\/events\?limit=/, async (route) => {
+      const query = new URL(route.request().url()).searchParams
+      const last = Number(query.get("end") ?? newest)
+      const results = Array.from(
+        { length: Math.min(Number(query.get("limit")), last - first + 1) },
+        (_, i) => ({ event_id: "user", time: last - i, value: newest - last + i })
+      )
+      await route.fulfill({ json: { code: 0, message: "success", data: { results } } })
+    })
+    await signIn(page, site)
+    await visit(page, site, `${device}/events`)
+    const rows = page.locator("tbody tr")
+    const older = page.getByRole("button", { name: "Older events" })
+    const counts = (count: number) => vi.waitFor(async () => assert.strictEqual(await rows.count(), count), 15_000)
+    for (let count = 50; count < 1000; count += 50) {
+      await counts(count)
+      await older.click()
+    }
+    await counts(1000)
+    await older.click()
+    // It begins with the last of those before.
+    await counts(50)
+    assert.include(await rows.first().textContent(), "999")
+    await older.click()
+    await counts(100)
+    await older.click()
+    await counts(101)
+    assert.include(await rows.last().textContent(), "1099")
+    assert.strictEqual(await older.getAttribute("aria-disabled"), "true")
+    await page.getByRole("button", { name: "To the newest events" }).click()
+    await counts(50)
+    assert.match((await rows.first().textContent())!, /\D0$/)
+  })
 
   inWindow("a button in a row of a campaign names its device", async ({ page, pages, site }) => {
     await signIn(page, site)

@@ -25,7 +25,7 @@ type DeviceEvent = Data<typeof api.history.listDeviceEvents>["results"][number]
 const madeByCloud = ["user", "raw", "raw_reply", "modbus", "log", "diag"]
 
 const pageSize = 50
-/** What comes in while one looks, and older ones that one asks for, add up to this: the API lists as many at once. */
+/** As many stand on the page, with what comes in while one looks: the API lists as many at once. Older ones begin anew. */
 const maxShown = 1000
 
 export const EventsTab = ({ device, model }: TabProps) => {
@@ -61,16 +61,18 @@ export const EventList = (
 ) => {
   const { device: { events } } = useTexts()
   const [limit, setLimit] = useState(pageSize)
+  /** Unix milliseconds: older events are shown, from this time back. */
+  const [end, setEnd] = useState<number>()
   const query = useQuery(async (signal) => {
     const { results } = await api.history.listDeviceEvents({
       params: { device_id: deviceId },
-      query: { limit, ...eventId === "" ? {} : { event_id: eventId } },
+      query: { limit, ...end === undefined ? {} : { end }, ...eventId === "" ? {} : { event_id: eventId } },
       signal
     })
     return results
-  }, [deviceId, eventId, limit])
+  }, [deviceId, eventId, limit, end])
   useLive({ device_id: deviceId }, (event) => {
-    if (event.type !== "event" || (eventId !== "" && event["event_id"] !== eventId)) return
+    if (end !== undefined || event.type !== "event" || (eventId !== "" && event["event_id"] !== eventId)) return
     const came = {
       event_id: String(event["event_id"]),
       time: Number(event["event_time"]),
@@ -80,21 +82,31 @@ export const EventList = (
       shown.some((one) => keyOf(one) === keyOf(came)) ? shown : [came, ...shown].slice(0, maxShown)
     )
   })
+  const showFrom = (time: number | undefined) => {
+    setEnd(time)
+    setLimit(pageSize)
+  }
   return (
     <Shown query={query}>
       {(rows) => {
-        const hasOlder = rows.length >= limit && limit < maxShown
+        const hasOlder = rows.length >= limit
         return rows.length === 0 ? <Empty title={events.empty}>{events.emptyHint}</Empty> : (
           <div class="stack">
             <Table caption={events.caption} columns={columnsOf(model)} rows={rows} keyOf={keyOf} />
-            {rows.length >= pageSize && (
+            {(rows.length >= pageSize || end !== undefined) && (
               <div class="row">
                 <SteadyButton
                   small={false}
                   isOff={!hasOlder}
-                  onClick={() => setLimit(Math.min(rows.length + pageSize, maxShown))}
+                  onClick={() =>
+                    rows.length >= maxShown
+                      ? showFrom(rows.at(-1)!.time)
+                      : setLimit(Math.min(rows.length + pageSize, maxShown))}
                 >
                   {events.older}
+                </SteadyButton>
+                <SteadyButton small={false} isOff={end === undefined} onClick={() => showFrom(undefined)}>
+                  {events.newest}
                 </SteadyButton>
               </div>
             )}

@@ -236,6 +236,7 @@ export const device = {
     empty: "No events",
     emptyHint: "What the device reports appears here at once.",
     older: "Older events",
+    newest: "To the newest events",
     made: {
       user: "Message on a user topic",
       raw: "Bytes",

@@ -236,6 +236,7 @@ export const device: Texts["device"] = {
     empty: "没有事件",
     emptyHint: "设备上报的事件会立即显示在这里。",
     older: "更早的事件",
+    newest: "回到最新事件",
     made: {
       user: "自定义主题消息",
       raw: "字节",
