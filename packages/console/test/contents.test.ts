@@ -619,6 +619,13 @@ inBrowser((inWindow) => {
     assert.match((await rows.first().textContent())!, /\D0$/)
   })
 
+  inWindow("the title of a window is not turned around by a name in it", async ({ call, page, site }) => {
+    const { subscription_id } = await call("POST", "/subscriptions", { name: `Bills \u202e${Date.now()}` })
+    await signIn(page, site)
+    await visit(page, site, `/console/subscriptions/${subscription_id}`)
+    await vi.waitFor(async () => assert.match(await page.title(), /^Bills \d+ · Device Cloud$/), 15_000)
+  })
+
   inWindow("a button in a row of a campaign names its device", async ({ page, pages, site }) => {
     await signIn(page, site)
     await visit(page, site, pages.find((path) => path.includes("/campaigns/"))!)

@@ -705,6 +705,25 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow("what is deleted by its name is typed without what cannot be seen of it", async ({ call, page, site }) => {
+    const lamp = "Lamp\u202e10\u200b2\u2069"
+    const project = await call("POST", "/projects", { name: lamp })
+    await signIn(page, site)
+    await visit(page, site, "/console/projects")
+    const row = page.getByRole("row").filter({ hasText: project["id"] })
+    await row.getByRole("button", { name: /^Delete/ }).click()
+    const dialog = page.getByRole("dialog")
+    // The name does not turn around the rest of the sentence.
+    assert.strictEqual(await dialog.getByRole("heading").textContent(), "Delete the project “Lamp10\u200b2”?")
+    const field = dialog.getByLabel("Type “Lamp10\u200b2” to confirm")
+    const remove = dialog.getByRole("button", { name: /^Delete/ })
+    await field.fill("Lamp201")
+    assert.strictEqual(await remove.getAttribute("aria-disabled"), "true")
+    await field.fill("Lamp102")
+    await remove.click()
+    await row.waitFor({ state: "detached" })
+  })
+
   inWindow("a quota that somebody else changes meanwhile stays as they want it", async ({ call, page, site }) => {
     const { id } = await call("POST", "/projects", { name: "Quotas" })
     await signIn(page, site)

@@ -5,7 +5,7 @@ import { signal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useRef, useState } from "preact/hooks"
 import { useQuery } from "../api/useQuery.ts"
-import { useTexts } from "../text/text.ts"
+import { unturned, useTexts } from "../text/text.ts"
 import { Form, TextField } from "./Form.tsx"
 import { Shown } from "./Shown.tsx"
 import { Toasts } from "./toasts.tsx"
@@ -45,7 +45,7 @@ export const Dialog = (
     >
       <div class="stack">
         <div class="row apart">
-          <h2 id={id}>{title}</h2>
+          <h2 id={id}>{unturned(title)}</h2>
           <button type="button" class="button plain small" onClick={onClose}>{common.close}</button>
         </div>
         {children}
@@ -117,11 +117,11 @@ const Ask = ({ asked, onClose }: { readonly asked: Question; readonly onClose: (
         }}
       >
         <div class="wrap">{body}</div>
-        {expected !== undefined && <TextField label={common.confirmName(expected)} value={typed} onInput={setTyped} />}
+        {expected !== undefined && <TextField label={unturned(common.confirmName(expected))} value={typed} onInput={setTyped} />}
       </Form>
     </Dialog>
   )
 }
 
-/** A text as one sees it: of white space a page shows one space, and none at the ends. */
-const asShown = (text: string): string => text.trim().replace(/\s+/g, " ")
+/** A text as one sees it: of white space a page shows one space, and none at the ends; of characters without a form, nothing. */
+const asShown = (text: string): string => text.replace(/\p{Cf}/gu, "").trim().replace(/\s+/g, " ")

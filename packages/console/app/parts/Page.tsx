@@ -3,7 +3,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
-import { useTexts } from "../text/text.ts"
+import { unturned, useTexts } from "../text/text.ts"
 
 /** A page that stands above this one. */
 export interface Crumb {
@@ -24,7 +24,7 @@ export const Page = (
   const { common } = useTexts()
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = `${title} · ${common.product}`
+    document.title = unturned(`${title} · ${common.product}`)
   }, [title, common])
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   return (

@@ -4,6 +4,7 @@
 import { signal } from "@preact/signals"
 import { noticeEnd } from "../api/session.ts"
 import { asApiError } from "../api/useQuery.ts"
+import { unturned } from "../text/text.ts"
 
 const shown = signal<ReadonlyArray<{ readonly id: number; readonly text: string; readonly isBad: boolean }>>([])
 let last = 0
@@ -28,6 +29,6 @@ export const tellFailure = (error: unknown): void => {
 /** Where the messages appear: in the page, and in each dialog, which hides the page around it from sight and from readers. */
 export const Toasts = () => (
   <div class="toasts" role="status">
-    {shown.value.map(({ id, isBad, text }) => <div key={id} class={isBad ? "toast bad" : "toast"}>{text}</div>)}
+    {shown.value.map(({ id, isBad, text }) => <div key={id} class={isBad ? "toast bad" : "toast"}>{unturned(text)}</div>)}
   </div>
 )

@@ -35,6 +35,9 @@ export const loadLanguage = (): Promise<void> => {
   return chooseLanguage(chosen === "zh" ? "zh" : "en").catch(() => {})
 }
 
+/** A sentence without what turns around the letters after it: a name has no say in how the sentence around it reads. */
+export const unturned = (text: string): string => text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "")
+
 /** Numbers, times and durations as the language writes them. */
 export const formatNumber = (value: number, options?: Intl.NumberFormatOptions): string =>
   new Intl.NumberFormat(language.value, options).format(value)
