@@ -626,6 +626,19 @@ inBrowser((inWindow) => {
     await vi.waitFor(async () => assert.match(await page.title(), /^Bills \d+ · Device Cloud$/), 15_000)
   })
 
+  inWindow("buttons that copy say what", async ({ connect, device, page, pages, product, site }) => {
+    await signIn(page, site)
+    for (const path of [product, device, connect, pages.find((path) => path.includes("/mesh/"))!]) {
+      await visit(page, site, path)
+      const buttons = await page.locator("main").getByRole("button", { name: /^Copy/ }).all()
+      const names = await Promise.all(
+        buttons.map(async (button) => await button.getAttribute("aria-label") ?? await button.textContent())
+      )
+      assert.isAbove(names.length, 1, path)
+      assert.strictEqual(new Set(names).size, names.length, `${path}: ${names.join()}`)
+    }
+  })
+
   inWindow("a button in a row of a campaign names its device", async ({ page, pages, site }) => {
     await signIn(page, site)
     await visit(page, site, pages.find((path) => path.includes("/campaigns/"))!)

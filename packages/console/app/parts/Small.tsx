@@ -59,19 +59,27 @@ const exactTime = (time: Date): string =>
     timeZoneName: "short"
   }).format(time)
 
-/** Puts text into the clipboard. */
-export const CopyButton = ({ label, text }: { readonly text: string; readonly label?: string }) => {
+/** Puts text into the clipboard. `of` says which, for those who do not see what it stands beside. */
+export const CopyButton = (
+  { label, of, text }: { readonly text: string; readonly label?: string; readonly of?: string }
+) => {
   const { common } = useTexts()
   return (
     <button
       type="button"
       class="button small"
+      aria-label={of === undefined ? undefined : `${common.copy}: ${of}`}
       onClick={({ currentTarget }) => copy(text, currentTarget).then(() => tell(common.copied), tellFailure)}
     >
       {label ?? common.copy}
     </button>
   )
 }
+
+/** Text with the button that copies it. */
+export const Copied = (copied: { readonly of: string; readonly text: string }) => (
+  <span class="row"><code>{copied.text}</code><CopyButton {...copied} /></span>
+)
 
 /**
  * Pages over plain HTTP have no clipboard; they can copy what is selected. It stands beside

@@ -11,7 +11,7 @@ import { Form, TextField } from "../../parts/Form.tsx"
 import { useModel } from "../../parts/model/Model.ts"
 import { Card, Empty, Facts, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
-import { CopyButton, Snippet } from "../../parts/Small.tsx"
+import { Copied, Snippet } from "../../parts/Small.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { useTexts } from "../../text/text.ts"
 import { languages, sampleOf, snippet, titles } from "./snippets.ts"
@@ -113,12 +113,12 @@ const Programs = ({ deviceId, productKey }: { readonly productKey: string; reado
           <Card title={first.triple} actions={<a class="button small" href={deviceHref(deviceId)}>{first.toDevice}</a>}>
             <Facts
               facts={[
-                [common.productKey, <span class="row"><code>{product_key}</code><CopyButton text={product_key} /></span>],
-                [common.deviceName, <span class="row"><code>{device_name}</code><CopyButton text={device_name} /></span>],
+                [common.productKey, <Copied of={common.productKey} text={product_key} />],
+                [common.deviceName, <Copied of={common.deviceName} text={device_name} />],
                 [
                   first.secret,
                   canOperate.value
-                    ? <span class="row"><code>{device_secret}</code><CopyButton text={device_secret} /></span>
+                    ? <Copied of={first.secret} text={device_secret} />
                     : first.viewerSecret
                 ]
               ]}

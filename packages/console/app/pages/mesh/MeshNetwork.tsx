@@ -65,8 +65,8 @@ const MeshNetwork = () => {
             <Card>
               <Facts
                 facts={[
-                  [mesh.networkKey, <Key value={network_key} />],
-                  [mesh.appKey, <Key value={app_key} />],
+                  [mesh.networkKey, <Key of={mesh.networkKey} value={network_key} />],
+                  [mesh.appKey, <Key of={mesh.appKey} value={app_key} />],
                   [mesh.nextGateway, <code>{address(provisioner_cursor)}</code>],
                   [mesh.nextSubDevice, <code>{address(unicast_cursor)}</code>],
                   [common.created, <Time at={created_at} />]
@@ -83,10 +83,10 @@ const MeshNetwork = () => {
 }
 
 /** A viewer reads stars in place of keys. */
-const Key = ({ value }: { readonly value: string }) => {
+const Key = ({ of, value }: { readonly of: string; readonly value: string }) => {
   const { mesh } = useTexts()
   return may("operator")
-    ? <span class="row"><code class="wrap">{value}</code><CopyButton text={value} /></span>
+    ? <span class="row"><code class="wrap">{value}</code><CopyButton text={value} of={of} /></span>
     : <span class="soft">{mesh.hidden}</span>
 }
 

@@ -10,7 +10,7 @@ import { ask, Counted, Dialog } from "../../parts/Dialog.tsx"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { DeleteButton } from "../../parts/Listing.tsx"
 import { Card, Facts } from "../../parts/Page.tsx"
-import { CopyButton, Time } from "../../parts/Small.tsx"
+import { Copied, CopyButton, Time } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
@@ -67,7 +67,7 @@ export const ProductOverview = ({ product, reload }: { readonly product: Product
       <Facts
         facts={[
           [common.description, product.description || undefined],
-          [products.key, <span class="row"><code>{product_key}</code><CopyButton text={product_key} /></span>],
+          [products.key, <Copied of={products.key} text={product_key} />],
           [products.secret, <Secret secret={product_secret} productKey={product_key} reload={reload} />],
           [products.nodeType, products.nodeTypes[product.node_type]],
           [products.networkType, products.networks[product.network_type] ?? (product.network_type || undefined)],
@@ -98,7 +98,7 @@ const Secret = (
   return (
     <span class="row">
       <code class="wrap">{secret}</code>
-      <CopyButton text={secret} />
+      <CopyButton text={secret} of={products.secret} />
       <button
         type="button"
         class="button small"

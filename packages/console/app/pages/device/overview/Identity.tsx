@@ -9,7 +9,7 @@ import { Dialog } from "../../../parts/Dialog.tsx"
 import { Form, TextField } from "../../../parts/Form.tsx"
 import { Card, Facts } from "../../../parts/Page.tsx"
 import { Shown } from "../../../parts/Shown.tsx"
-import { Badge, CopyButton, Time } from "../../../parts/Small.tsx"
+import { Badge, Copied, Time } from "../../../parts/Small.tsx"
 import { tell } from "../../../parts/toasts.tsx"
 import { useTexts } from "../../../text/text.ts"
 import type { TabProps } from "../DeviceTab.ts"
@@ -27,9 +27,9 @@ export const Identity = ({ device, reload }: TabProps) => {
       <Facts
         facts={[
           [common.productLabel, <a href={`/console/products/${device.product_key}`}>{device.product_name}</a>],
-          [common.productKey, <Copied text={device.product_key} />],
-          [common.deviceName, <Copied text={device.device_name} />],
-          [common.deviceId, <Copied text={device.device_id} />],
+          [common.productKey, <Copied of={common.productKey} text={device.product_key} />],
+          [common.deviceName, <Copied of={common.deviceName} text={device.device_name} />],
+          [common.deviceId, <Copied of={common.deviceId} text={device.device_id} />],
           [identity.nickname, device.nickname || undefined],
           [identity.nodeType, texts.nodeTypes[device.node_type] ?? device.node_type],
           [identity.authType, texts.authTypes[device.auth_type] ?? device.auth_type],
@@ -46,11 +46,6 @@ export const Identity = ({ device, reload }: TabProps) => {
       {isNaming && <Rename device={device} reload={reload} onClose={() => setNaming(false)} />}
     </Card>
   )
-}
-
-const Copied = ({ text }: { readonly text: string }) => {
-  const { common } = useTexts()
-  return <span class="row"><code>{text}</code> <CopyButton text={text} label={common.copy} /></span>
 }
 
 const Groups = ({ deviceId }: { readonly deviceId: string }) => {
