@@ -2,7 +2,7 @@ import { AccessKeys, AccessKeyStore, defaultProjectId, DeviceCloud, StoreError }
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Logger, Option } from "effect"
+import { Effect, Exit, Fiber, Layer, Logger, Option, Scope } from "effect"
 import { TestClock } from "effect/testing"
 
 /** Fails the next call of `find`, as a database does that is away for a moment. */
@@ -147,4 +147,20 @@ it.effect("uses that cannot be noted while the store is away are noted when it i
     isAway = false
     yield* TestClock.adjust("1 minute")
     assert.strictEqual(Option.getOrThrow(yield* store.find(accessKey.id)).lastUsedAt, 0)
+  }).pipe(Effect.scoped, Effect.provide(StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer)))))
+
+it.effect("a node ends although its latest uses of keys cannot be noted", () =>
+  Effect.gen(function*() {
+    const store = yield* AccessKeyStore
+    const scope = yield* Scope.make()
+    const node = yield* Layer.buildWithScope(
+      Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))),
+      scope
+    ).pipe(Effect.provideService(AccessKeyStore, { ...store, markUsed: () => Effect.never }))
+    const accessKeys = yield* Effect.provide(AccessKeys, node)
+    const { key } = yield* accessKeys.create(defaultProjectId, { name: "ci", role: "viewer" })
+    yield* accessKeys.authenticate(key)
+    const ending = yield* Effect.forkDetach(Scope.close(scope, Exit.void))
+    yield* TestClock.adjust("10 seconds")
+    assert.isDefined(ending.pollUnsafe())
   }).pipe(Effect.scoped, Effect.provide(StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer)))))

@@ -292,7 +292,7 @@ const make = Effect.gen(function*() {
     return Effect.onError(store.markUsed(noted), () => putBack)
   }).pipe(Effect.catch((error) => Effect.logWarning("The latest uses of access keys are not noted", error)))
 
-  yield* Effect.addFinalizer(() => writeUses)
+  yield* Effect.addFinalizer(() => Effect.timeoutOption(writeUses, "2 seconds"))
   yield* writeUses.pipe(Effect.schedule(Schedule.spaced(useInterval)), Effect.forkScoped)
 
   const isEnded = Effect.fnUntraced(function*(accessKeyId: string) {
