@@ -7,7 +7,8 @@
 const sameSignalMillis = 500
 
 /**
- * Ends the process at the second signal, or `limit` milliseconds after the first.
+ * Ends the process at the second signal, or `limit` milliseconds after the first: what
+ * the server still waits for then, such as a database that does not answer, is given up.
  * Returns a function that stops it as a signal does.
  */
 export const install = (limit: () => number): () => void => {
@@ -15,7 +16,7 @@ export const install = (limit: () => number): () => void => {
   const signalled = () => {
     if (stoppingSince === undefined) {
       stoppingSince = performance.now()
-      setTimeout(() => process.exit(1), limit()).unref()
+      setTimeout(giveUp, limit()).unref()
     } else if (performance.now() - stoppingSince > sameSignalMillis) process.exit(1)
   }
   process.on("SIGTERM", signalled)
@@ -23,4 +24,11 @@ export const install = (limit: () => number): () => void => {
   return () => {
     if (stoppingSince === undefined) process.emit("SIGTERM", "SIGTERM")
   }
+}
+
+const giveUp = () => {
+  process.stderr.write(
+    "The server stops without what it still waited for: the database, for example, does not answer.\n"
+  )
+  process.exit(0)
 }

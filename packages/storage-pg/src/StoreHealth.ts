@@ -3,7 +3,7 @@
  */
 import { StoreError, StoreHealth } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
-import { Clock, Effect, Layer, Semaphore } from "effect"
+import { Clock, Effect, Fiber, Layer, Semaphore } from "effect"
 import { storeError } from "./PgErrors.ts"
 
 /** How long a database counts as one that can write, milliseconds. */
@@ -50,7 +50,13 @@ const make = Effect.gen(function*() {
     Effect.mapError(storeError("StoreHealth.migration"))
   )
 
-  return StoreHealth.of({ check, migration })
+  /** On a connection whose statements get no answer, a transaction waits for its turn even when it is interrupted. */
+  const abandonable = Effect.flatMap(
+    Effect.forkDetach(check),
+    (checking) => Effect.onInterrupt(Fiber.join(checking), () => Effect.sync(() => checking.interruptUnsafe()))
+  )
+
+  return StoreHealth.of({ check: abandonable, migration })
 })
 
 /** Each check asks the database; one in two seconds finds out whether it can write. */
