@@ -566,7 +566,7 @@ inBrowser((inWindow) => {
       await visit(page, site, "/console/scenes/new")
       await page.route(files, (route) => route.fulfill({ status: 404 }))
       await page.getByLabel("Add a trigger").selectOption("trigger/cron")
-      await page.getByRole("button", { name: "Add", exact: true }).first().click()
+      await page.getByRole("button", { name: "Add: Triggers" }).click()
       await notice.waitFor()
     }
   )

@@ -87,7 +87,7 @@ inBrowser((inWindow) => {
     await visit(page, site, scene)
     for (const kind of ["action/delay", "action/webhook"]) {
       await page.getByLabel("Add an action").selectOption(kind)
-      await page.getByRole("button", { name: "Add", exact: true }).last().click()
+      await page.getByRole("button", { name: "Add: Actions" }).click()
     }
     await page.getByRole("button", { name: /^Move up: 3/ }).focus()
     for (const place of [2, 1, 1]) {

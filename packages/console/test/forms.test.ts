@@ -27,7 +27,7 @@ inBrowser((inWindow) => {
       await signIn(page, site)
       await visit(page, site, scene)
       await page.getByLabel("Add a condition").selectOption("condition/time/window")
-      await page.getByRole("button", { name: "Add", exact: true }).nth(1).click()
+      await page.getByRole("button", { name: "Add: Conditions" }).click()
       await page.getByLabel("Days").focus()
       await page.keyboard.type("mon, tue,fri")
       assert.strictEqual(await page.getByLabel("Days").inputValue(), "mon, tue,fri")
@@ -419,7 +419,7 @@ inBrowser((inWindow) => {
 
     await visit(page, site, scene)
     await page.getByLabel("Add an action").selectOption("action/delay")
-    await page.getByRole("button", { name: "Add", exact: true }).last().click()
+    await page.getByRole("button", { name: "Add: Actions" }).click()
     await page.getByLabel("Seconds").fill("")
     assert.strictEqual(await page.getByLabel("Seconds").inputValue(), "")
     await page.getByRole("button", { name: "Save", exact: true }).click()
@@ -455,8 +455,7 @@ inBrowser((inWindow) => {
     await signIn(page, site)
     await visit(page, site, "/console/scenes/new")
     await page.getByLabel("Add an action").selectOption({ label: "Run another scene" })
-    await page.locator("section").filter({ has: page.getByLabel("Add an action") }).getByRole("button", { name: "Add" })
-      .click()
+    await page.getByRole("button", { name: "Add: Actions" }).click()
     const id = scene.split("/").at(-1)!
     await page.getByLabel("Id of the scene").fill(` ${id} `)
     assert.strictEqual(await page.getByLabel("Id of the scene").inputValue(), id)
@@ -637,7 +636,7 @@ inBrowser((inWindow) => {
 
     const path = `/products/${product.split("/").at(-1)}`
     await visit(page, site, product)
-    await page.getByRole("button", { name: "Edit", exact: true }).first().click()
+    await page.getByRole("button", { name: "Edit", exact: true }).click()
     await dialog.getByLabel("Description").fill("mine")
     const others = { photo_url: "", dynamic_register: false }
     await call("PUT", path, { ...others, name: "Theirs", description: "" })

@@ -13,12 +13,21 @@ import { inBrowser, visit } from "./Windows.ts"
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
-/** What axe finds serious or worse, as text. */
+/** What axe finds serious or worse, and headings that leave out a level, as text. */
 const violations = (page: Page): Promise<ReadonlyArray<string>> =>
   page.evaluate(`axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
     violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .filter(({ id, impact }) => impact === "serious" || impact === "critical" || id === "heading-order")
       .map(({ id, nodes }) => id + ": " + nodes[0].html))`)
+
+/** Names of more than one button of the page itself. Those of a table tell by their row what they are about. */
+const sharedNames = (page: Page): Promise<ReadonlyArray<string>> =>
+  page.evaluate(`{
+    const names = [...document.querySelectorAll("main button")]
+      .filter((button) => button.closest("td") === null && button.checkVisibility())
+      .map((button) => button.ariaLabel ?? button.textContent)
+    names.filter((name, i) => names.indexOf(name) < i)
+  }`)
 
 const looks = [
   { viewport: { width: 1280, height: 900 }, colorScheme: "light", locale: "en-US" },
@@ -55,7 +64,9 @@ inBrowser((inWindow) => {
           await visit(page, site, path)
           if (share === 1 || path === pages[i]) await page.evaluate(axe)
           const where = `${look.locale} ${path}`
+          await page.evaluate("for (const details of document.querySelectorAll('main details')) details.open = true")
           findings.push(...(await violations(page)).map((violation) => `${where}: ${violation}`))
+          findings.push(...(await sharedNames(page)).map((name) => `${where}: more than one button "${name}"`))
           const isWide = await page.evaluate<boolean>(
             "document.documentElement.scrollWidth > document.documentElement.clientWidth"
           )

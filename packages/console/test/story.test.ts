@@ -115,7 +115,7 @@ it.live.runIf(hasBrowser)(
         await page.getByRole("link", { name: "New scene" }).click()
         await page.getByLabel("Name (required)").fill("Too hot")
         await page.getByLabel("Add a trigger").selectOption("trigger/device/property")
-        await page.getByRole("button", { name: "Add", exact: true }).first().click()
+        await page.getByRole("button", { name: "Add: Triggers" }).click()
         await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
         await page.getByLabel("Property", { exact: true }).selectOption("Temperature")
         await page.getByLabel("Comparison").selectOption(">")

@@ -26,7 +26,14 @@ export const Retention = ({ productKey }: { readonly productKey: string }) => {
     <Card
       title={words.title}
       actions={canOperate.value && (
-        <button type="button" class="button small" onClick={() => setEditing(true)}>{common.edit}</button>
+        <button
+          type="button"
+          class="button small"
+          aria-label={`${common.edit}: ${words.title}`}
+          onClick={() => setEditing(true)}
+        >
+          {common.edit}
+        </button>
       )}
     >
       <Shown query={query}>

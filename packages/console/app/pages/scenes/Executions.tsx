@@ -44,7 +44,7 @@ const ExecutionItem = ({ execution }: { readonly execution: Execution }) => {
   return (
     <details class="card execution">
       <summary>
-        <strong><Time at={triggered_at} /></strong>
+        <h2><Time at={triggered_at} /></h2>
         <span class="wrap">{[device_name, fired ?? reason].filter(Boolean).join(": ")}</span>
         <Badge mood={moodOf(status)}>{executions.statuses[status] ?? status}</Badge>
       </summary>

@@ -89,6 +89,7 @@ export const PartList = (
         <button
           type="button"
           class="button"
+          aria-label={`${scenes.add}: ${scenes[role]}`}
           onClick={() => onChange([...parts, { URI: chosen, params: kinds[role][chosen]! }])}
         >
           {scenes.add}
