@@ -311,7 +311,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("a simulated 
     Effect.gen(function*() {
       const device = yield* Fixtures.createDevice()
       const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
-      const connected = yield* SimulatedDevice.connectHttp({ ...device, url })
+      const connected = yield* SimulatedDevice.connectHttp({ ...device, url: `${url}/` })
       yield* (yield* Devices).disable(defaultProjectId, device.deviceId)
       assert.deepInclude(yield* Effect.flip(connected.syncTime), { _tag: "Refusal", code: 40301 })
       assert.isTrue(Number.isFinite(yield* connected.now))
@@ -327,7 +327,7 @@ layer(bothServers, { excludeTestServices: true })("a simulated device that knows
       const { productKey, productSecret } = product
       const { deviceName, deviceSecret } = yield* Fixtures.createDevice(product)
       const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
-      const names = { url, productKey, deviceName }
+      const names = { url: `${url}/`, productKey, deviceName }
       const refused = yield* Effect.flip(SimulatedDevice.register({ ...names, productSecret: "other" }))
       assert.include(refused.reason, "6600")
       const triple = yield* SimulatedDevice.register({ ...names, productSecret })

@@ -30,6 +30,9 @@ export const checkUrl = (url: string, schemes: ReadonlyArray<string>): void => {
   throw new TypeError(`url: expected an address such as ${schemes[0]}://cloud.example.com, not ${url}`)
 }
 
+/** The address of a path at a server, whose own address may end with a slash. */
+export const addressAt = (url: string, path: string): string => `${url.replace(/\/+$/, "")}${path}`
+
 /** The text that tells devices apart. */
 export const keyOf = ({ deviceName, productKey }: DeviceNames): string => `${productKey}/${deviceName}`
 

@@ -5,6 +5,7 @@
 import { DeviceReply, type DownlinkMessage, type Json, Mac, type StoreError, uplinkText } from "@device-cloud/core"
 import { Clock, Deferred, Effect, Random, type Scope } from "effect"
 import {
+  addressAt,
   checkUrl,
   type DeviceLink,
   type DeviceMessage,
@@ -61,7 +62,7 @@ export const overHttp = (device: DeviceTriple, { url }: HttpOptions): OpenLink<n
           ...action
         })
         const { code, data, data_pending = [], message: said } = yield* post(
-          `${url}/openapi/v1/thing-uplink?${query}`,
+          addressAt(url, `/openapi/v1/thing-uplink?${query}`),
           body
         )
         // A command that was not answered comes with the next reply, too: there is nothing to confirm.

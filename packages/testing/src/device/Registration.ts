@@ -5,7 +5,7 @@
 import { generatorText, Mac, type SignMethod } from "@device-cloud/core"
 import { Deferred, Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import { checkUrl, ConnectRefused, type DeviceNames, type DeviceTriple } from "./DeviceLink.ts"
+import { addressAt, checkUrl, ConnectRefused, type DeviceNames, type DeviceTriple } from "./DeviceLink.ts"
 import { connect } from "./MqttLink.ts"
 
 /** What a device registers with. */
@@ -37,7 +37,7 @@ export const registerOver = Effect.fnUntraced(function*(options: Registration) {
 const overHttp = (url: string, fields: Readonly<Record<string, string>>): Effect.Effect<DeviceTriple, ConnectRefused> =>
   Effect.tryPromise({
     try: async (signal) => {
-      const response = await fetch(`${url}/auth/register/device`, {
+      const response = await fetch(addressAt(url, "/auth/register/device"), {
         method: "POST",
         body: new URLSearchParams(fields),
         signal
