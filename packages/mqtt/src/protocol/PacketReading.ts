@@ -94,6 +94,8 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
   let heldBack = false
   /** Whether the client waits for its turn. */
   let isWaiting = false
+  /** Whether a piece is read: what it leaves goes back before another one is read. */
+  let isReading = false
   /** Bytes that were read before the CONNACK. */
   let arrived = 0
 
@@ -125,7 +127,7 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
     return end
   }
 
-  const readOn = () => {
+  const readPieces = () => {
     while (!(heldBack = !mayRead())) {
       const bytes = client.connected ? readPiece() : readArriving()
       if (bytes === null) return
@@ -139,6 +141,15 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
     }
   }
 
+  const readOn = () => {
+    isReading = true
+    try {
+      readPieces()
+    } finally {
+      isReading = false
+    }
+  }
+
   const wait = () => {
     isWaiting = true
     options.turns.wait(...options.owner(), () => {
@@ -148,7 +159,8 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
   }
 
   const read = () => {
-    if (isWaiting) return
+    // The handling of a packet may call: its own reading then goes on.
+    if (isWaiting || isReading) return
     // Those who arrive wait for nobody: there is room for a thousand of one address only.
     if (!client.connected || options.turns.mayRun()) readOn()
     else wait()
