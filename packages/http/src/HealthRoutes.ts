@@ -17,6 +17,9 @@ const ok = (data: unknown) => HttpServerResponse.jsonUnsafe({ code: 0, message: 
 /** The paths of the routes of health. */
 export const paths = ["/healthz", "/readyz"] as const
 
+/** Whether this is a route of health. */
+export const isHealth = (route: string | undefined): boolean => paths.some((path) => path === route)
+
 /** The path of the metrics. */
 export const metricsPath = "/metrics"
 

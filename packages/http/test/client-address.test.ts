@@ -94,6 +94,26 @@ layer(
     }))
 })
 
+layer(
+  testApi(memory, { rateLimits: { address: "5:600" } }).pipe(Layer.provide(Layer.succeed(TrustedProxies, proxies))),
+  { excludeTestServices: true }
+)("beside a limit of requests of an address", (it) => {
+  it.effect("a balancer asks after the health of the server as often as it likes", () =>
+    Effect.gen(function*() {
+      const ask = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+        Effect.map(call("GET", path, { headers }), ({ status }) => status)
+      for (let i = 0; i < 10; i++) {
+        assert.strictEqual(yield* ask("//healthz"), 200)
+        assert.strictEqual(yield* ask("//readyz"), 200)
+      }
+      for (let i = 0; i < 5; i++) assert.strictEqual(yield* ask("/products"), 200)
+      assert.strictEqual(yield* ask("/products"), 429)
+      assert.strictEqual(yield* ask("//readyz"), 200)
+      assert.strictEqual(yield* ask("//nowhere"), 429)
+      assert.strictEqual(yield* ask("/products", { "x-forwarded-for": "198.51.100.1" }), 200)
+    }))
+})
+
 layer(testApi(memory), { excludeTestServices: true })("without trusted proxies", (it) => {
   it.effect("nobody says where a request comes from but its socket", () =>
     Effect.gen(function*() {

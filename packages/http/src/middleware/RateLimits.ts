@@ -14,7 +14,7 @@ import { toResponse } from "./ErrorEnvelope.ts"
 export interface RateLimitOptions {
   /** Of each project, over all of its access keys. */
   readonly project?: string | undefined
-  /** Of each client address; of IPv6, of each network of 64 bits. */
+  /** Of each client address, but for `/healthz` and `/readyz`; of IPv6, of each network of 64 bits. */
   readonly address?: string | undefined
   /** Of each device, on the HTTP uplink. */
   readonly device?: string | undefined

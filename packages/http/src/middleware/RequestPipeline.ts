@@ -5,6 +5,7 @@
  */
 import { Cause, Clock, Context, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import * as HealthRoutes from "../HealthRoutes.ts"
 import * as BodyLimits from "./BodyLimits.ts"
 import { makeWithOrigin } from "./ClientAddress.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
@@ -73,7 +74,9 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
         ? ErrorEnvelope.noRoute(request, routes)
         : cors?.preflight(request)
 
-      const responded = limitAddress(limits, request, early === undefined ? app : Effect.succeed(early)).pipe(
+      const answer = early === undefined ? app : Effect.succeed(early)
+      // A balancer that is told 429 takes the server for one that has failed.
+      const responded = (HealthRoutes.isHealth(route) ? answer : limitAddress(limits, request, answer)).pipe(
         Effect.matchCauseEffect({
           onSuccess: (response) => {
             isInTime()
