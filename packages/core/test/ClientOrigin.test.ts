@@ -32,6 +32,9 @@ it("entries may have ports and brackets; one that is no address ends the search"
   assert.strictEqual(addressOf("10.1.2.3", "[2001:db9::1]"), "2001:db9::1")
   assert.strictEqual(addressOf("10.1.2.3", "2001:db9::1"), "2001:db9::1")
   assert.strictEqual(addressOf("10.1.2.3", "[::ffff:198.51.100.1]:80"), "198.51.100.1")
+  assert.strictEqual(addressOf("10.1.2.3", "[::FFFF:c633:6401]"), "198.51.100.1")
+  assert.strictEqual(addressOf("10.1.2.3", "198.51.100.1, 0:0:0:0:0:ffff:a09:909"), "198.51.100.1")
+  assert.strictEqual(addressOf("10.1.2.3", "fe80::1%eth0"), "fe80::1")
   for (
     const malformed of [
       "",
@@ -91,6 +94,8 @@ it("addresses of one IPv6 network of 64 bits are one party", () => {
   assert.strictEqual(addressGroup("2001:0DB8:1:2:ffff::7"), "2001:db8:1:2::/64")
   assert.strictEqual(addressGroup("fe80::1%eth0"), "fe80:0:0:0::/64")
   assert.strictEqual(addressGroup("::ffff:192.0.2.1"), "192.0.2.1")
+  assert.strictEqual(addressGroup("::ffff:c000:201"), "192.0.2.1")
+  assert.strictEqual(addressGroup("::fffe:c000:201"), "0:0:0:0::/64")
   assert.strictEqual(addressGroup("192.0.2.1"), "192.0.2.1")
   assert.strictEqual(addressGroup("gateway:1"), "gateway:1")
 })

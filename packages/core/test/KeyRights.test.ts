@@ -40,7 +40,7 @@ it("a key gives the rights that it has, and no more", () => {
 
 it("a key is used from its addresses only", () => {
   const limited = { ...all, addresses: ["192.0.2.0/24", "2001:db8::/32", "203.0.113.9"] }
-  for (const address of ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8:ffff::1", "203.0.113.9"]) {
+  for (const address of ["192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201", "2001:db8:ffff::1", "203.0.113.9"]) {
     assert.isTrue(admitsAddress(limited, address), address)
   }
   for (const address of ["192.0.3.1", "2001:db9::1", "203.0.113.90", "", "unknown", "192.0.2"]) {

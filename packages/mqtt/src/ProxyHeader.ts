@@ -3,7 +3,7 @@
  * where a connection comes that it passes on
  * (https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt).
  */
-import type { ClientOrigin } from "@device-cloud/core"
+import { type ClientOrigin, plainAddress } from "@device-cloud/core"
 import { isIP, type Socket } from "node:net"
 
 /** What a header says. */
@@ -46,7 +46,7 @@ const parseText = (bytes: Buffer): ProxyHeader | "incomplete" | "malformed" => {
   if (family === "UNKNOWN") return { length, origin: undefined }
   const isKnown = (family === "TCP4" && isIP(source) === 4) || (family === "TCP6" && isIP(source) === 6)
   if (!isKnown || rest.length !== 3) return "malformed"
-  return { length, origin: { address: plain(source), isSecure: false } }
+  return { length, origin: { address: plainAddress(source), isSecure: false } }
 }
 
 const parseBinary = (bytes: Buffer): ProxyHeader | "incomplete" | "malformed" => {
@@ -61,20 +61,15 @@ const parseBinary = (bytes: Buffer): ProxyHeader | "incomplete" | "malformed" =>
   const addresses = addressBytes[family]
   if (command === 0 || addresses === undefined) return { length, origin: undefined }
   if (rest.length < addresses) return "malformed"
-  const address = family === 1 ? rest.subarray(0, 4).join(".") : plain(textOf(rest.subarray(0, 16)))
+  const address = family === 1 ? rest.subarray(0, 4).join(".") : textOf(rest.subarray(0, 16))
   return { length, origin: { address, isSecure: saysTls(rest.subarray(addresses)) } }
 }
 
 /** The text of an IPv6 address. */
 const textOf = (bytes: Buffer): string => {
   const groups = Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(2 * i).toString(16))
-  // An IPv4 address in the form of an IPv6 address.
-  return groups.slice(0, 6).join(":") === "0:0:0:0:0:ffff"
-    ? bytes.subarray(12).join(".")
-    : new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1)
+  return plainAddress(new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1))
 }
-
-const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "")
 
 /** Whether a field says that the client has used TLS. */
 const saysTls = (fields: Buffer): boolean => {

@@ -26,6 +26,7 @@ const binary = (first: ReadonlyArray<number>, rest: ReadonlyArray<number>) =>
 
 const ports = [0x30, 0x39, 0x22, 0xb3]
 const ofIpv4 = [192, 0, 2, 7, 10, 0, 0, 1, ...ports]
+const ofMapped = [...Array<number>(10).fill(0), 255, 255, 192, 0, 2, 7]
 const ofIpv6 = [0x20, 0x01, 0x0d, 0xb8, ...Array<number>(11).fill(0), 5, ...Array<number>(16).fill(0), ...ports]
 
 describe("headers of the PROXY protocol", () => {
@@ -33,9 +34,16 @@ describe("headers of the PROXY protocol", () => {
   it.each([
     ["TCP4", Buffer.from("PROXY TCP4 192.0.2.7 10.0.0.1 12345 8883\r\n"), origin("192.0.2.7")],
     ["TCP6", Buffer.from("PROXY TCP6 2001:db8::5 ::1 12345 8883\r\n"), origin("2001:db8::5")],
+    ["TCP6 with an IPv4 address", Buffer.from("PROXY TCP6 ::ffff:c000:207 ::1 12345 8883\r\n"), origin("192.0.2.7")],
+    ["TCP6 in capitals", Buffer.from("PROXY TCP6 2001:DB8::5 ::1 12345 8883\r\n"), origin("2001:db8::5")],
     ["UNKNOWN", Buffer.from("PROXY UNKNOWN\r\n"), undefined],
     ["version 2, IPv4", binary([0x21, 0x11], ofIpv4), origin("192.0.2.7")],
     ["version 2, IPv6", binary([0x21, 0x21], ofIpv6), origin("2001:db8::5")],
+    [
+      "version 2, IPv6 with an IPv4 address",
+      binary([0x21, 0x21], [...ofMapped, ...Array<number>(16).fill(0), ...ports]),
+      origin("192.0.2.7")
+    ],
     [
       "version 2, with TLS",
       binary([0x21, 0x11], [...ofIpv4, 4, 0, 1, 0, 0x20, 0, 5, 1, 0, 0, 0, 0]),

@@ -73,7 +73,7 @@ export const clientOrigin = (
 /** Whether the address, IPv4 also in the notation of IPv6, is one of `proxies`. */
 export const isTrustedProxy = (address: string, proxies: ReadonlyArray<AddressRange>): boolean => {
   if (proxies.length === 0) return false
-  const bytes = parseAddress(plainAddress(address))
+  const bytes = parseAddress(address)
   return bytes !== undefined && proxies.some((range) => isInRange(bytes, range))
 }
 
@@ -96,7 +96,7 @@ const walk = (header: string, nearest: string, proxies: ReadonlyArray<AddressRan
 /** The address of an entry, which may have a port, and brackets around IPv6; undefined: it is none. */
 const addressOfEntry = (entry: string): string | undefined => {
   const [, bracketed, v4] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? []
-  const address = plainAddress(bracketed ?? v4 ?? entry).toLowerCase()
+  const address = plainAddress(bracketed ?? v4 ?? entry)
   return parseAddress(address) === undefined ? undefined : address
 }
 

@@ -9,15 +9,29 @@ type Bytes = ReadonlyArray<number>
 /** The longest text of an address: IPv6 with an IPv4 end. */
 const maxLength = 45
 
-/** An address without the form that a socket for both versions, or one with a zone, gives it. */
-export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "").split("%", 1)[0]!
+/**
+ * An address as the cloud writes it: IPv4 in its own notation, also inside IPv6, and
+ * IPv6 in small letters and without a zone. Any other text stays.
+ */
+export const plainAddress = (text: string): string => {
+  if (!text.includes(":")) return text
+  const bytes = parseAddress(text)
+  if (bytes === undefined) return text
+  return bytes.length === 4 ? bytes.join(".") : withoutZone(text).toLowerCase()
+}
+
+const withoutZone = (text: string): string => text.split("%", 1)[0]!
 
 /** Returns the bytes of an address; undefined: the text is none. */
 export const parseAddress = (text: string): Bytes | undefined => {
   if (text.length > maxLength) return undefined
-  const address = plainAddress(text)
-  return address.includes(":") ? parseV6(address) : parseV4(address)
+  if (!text.includes(":")) return parseV4(text)
+  const bytes = parseV6(withoutZone(text))
+  return bytes !== undefined && isMapped(bytes) ? bytes.slice(12) : bytes
 }
+
+/** Whether this is an IPv4 address inside IPv6. */
+const isMapped = (bytes: Bytes): boolean => bytes.slice(0, 12).every((byte, i) => byte === (i < 10 ? 0 : 255))
 
 const parseV4 = (text: string): Bytes | undefined => {
   const parts = text.split(".")
