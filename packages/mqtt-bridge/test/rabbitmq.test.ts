@@ -238,6 +238,44 @@ describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link 
     )
 
     it.effect(
+      "what somebody deletes at the broker is there again, and messages come",
+      () =>
+        Effect.gen(function*() {
+          const broker = yield* Broker
+          const own = `/sys/pk/d${Date.now()}/thing/event/property/post`
+          const heard: Array<string> = []
+          const { say } = yield* serve(broker, ({ settle, topic }) => {
+            settle()
+            if (topic === own) heard.push(topic)
+          })
+          const admin = yield* Effect.flatMap(
+            Effect.acquireRelease(
+              Effect.promise(() => connect(broker.amqpUrl)),
+              (connection) => Effect.promise(() => connection.close())
+            ),
+            (connection) => Effect.promise(() => connection.createChannel())
+          )
+          yield* Effect.promise(() => admin.deleteExchange("device-cloud.from-devices"))
+          yield* eventually(
+            Effect.andThen(say(own), Effect.sync(() => heard.length)),
+            { until: (count) => count > 0, ...patient }
+          )
+          yield* Effect.promise(() =>
+            admin.unbindExchange("device-cloud.by-topic-8", "device-cloud.from-devices", "", {
+              "x-match": "all-with-x",
+              "x-mqtt-publish-qos": null
+            })
+          )
+          heard.length = 0
+          yield* eventually(
+            Effect.andThen(say(own), Effect.sync(() => heard.length)),
+            { until: (count) => count > 1, ...patient }
+          )
+        }),
+      90_000
+    )
+
+    it.effect(
       "a share that the broker has taken away is taken again, with what was not settled",
       () =>
         Effect.gen(function*() {

@@ -31,6 +31,8 @@ const heartbeat = 5
 const connectTimeout = 5000
 /** How often nodes look whether a share is free. */
 const balanceInterval = "1 second"
+/** How long something is missing at most that somebody has deleted at the broker, which acknowledges and forgets messages without it. */
+const declareInterval = "5 seconds"
 
 const make = (
   { mqttUrl, prefix = "device-cloud", shares = 8, url }: RabbitMqOptions
@@ -65,20 +67,21 @@ const make = (
     )
     const declaring = yield* attempt(() => connection.createChannel())
     declaring.on("error", () => {})
-    yield* attempt(() => declare(declaring, prefix, shares))
-    yield* attempt(() => declaring.close())
+    const declareAll = attempt(() => declare(declaring, prefix, shares))
+    yield* declareAll
     publisher = yield* Publisher.make(yield* opened)
     isCarrying = true
     yield* outage.over
     yield* Effect.logInfo("Devices at RabbitMQ are carried")
     const { balance } = yield* Shares.make({ connection, names: topology(prefix, shares), count: shares, open })
-    yield* balance.pipe(
+    const balancing = balance.pipe(
       Effect.map((count) => {
         nodes = count
       }),
-      Effect.repeat(Schedule.spaced(balanceInterval)),
-      Effect.raceFirst(Deferred.await(ended))
+      Effect.repeat(Schedule.spaced(balanceInterval))
     )
+    const declaringAgain = Effect.forever(Effect.andThen(Effect.sleep(declareInterval), declareAll))
+    yield* Effect.raceAllFirst([balancing, declaringAgain, Deferred.await(ended)])
   })
 
   const unreachable = new BrokerUnreachable({ message: "RabbitMQ: not connected" })
