@@ -152,8 +152,11 @@ const readBucket = Effect.fnUntraced(function*({ objects, s3 }: Pick<Config.Succ
   })
 })
 
-/** Whether these are servers of one cluster of NATS. */
-const isNats = (text: string): boolean => text.split(",").every((server) => isUrl(server.trim(), "nats:", "tls:"))
+/** Whether these are servers of one cluster of NATS. Its client takes no user from a URL. */
+const isNats = (text: string): boolean =>
+  text.split(",").every((server) => isUrl(server.trim(), "nats:", "tls:") && !server.includes("@"))
+
+const natsLike = "nats://127.0.0.1:4222, without user and password: NATS_CREDENTIALS_FILE says who the server is"
 
 /** Fails unless the variable is not set or has a value of the kind that is expected. */
 const expectUrl = (variable: string, url: Option.Option<string>, isRight: (text: string) => boolean, like: string) =>
@@ -195,8 +198,8 @@ const fromEnv = Effect.fnUntraced(function*(variables: EnvironmentVariables) {
   }
   const clickHouse = Option.map(rest.clickHouseUrl, Redacted.value)
   yield* expectUrl("CLICKHOUSE_URL", clickHouse, isHttp, "http://user:password@127.0.0.1:8123/database")
-  yield* expectUrl("NATS_URL", rest.natsUrl, isNats, "nats://127.0.0.1:4222")
-  yield* expectUrl("BUS_URL", rest.busUrl, isNats, "nats://127.0.0.1:4222")
+  yield* expectUrl("NATS_URL", rest.natsUrl, isNats, natsLike)
+  yield* expectUrl("BUS_URL", rest.busUrl, isNats, natsLike)
   yield* expectUrl("OTLP_URL", rest.otlpUrl, isHttp, "http://127.0.0.1:4318")
   yield* expectUrl("PUBLIC_URL", rest.publicUrl, isHttp, "https://iot.example.com")
   const origins = corsOrigins === "" ? [] : corsOrigins.split(",").map((origin) => origin.trim())

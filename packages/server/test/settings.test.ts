@@ -47,6 +47,8 @@ it.effect.each([
   ["PUBLIC_URL", { PUBLIC_URL: "iot.example.com" }],
   ["OTLP_URL", { OTLP_URL: "grpc://127.0.0.1:4317" }],
   ["NATS_URL", { NATS_URL: "http://ada:hunter2@127.0.0.1:4222" }],
+  ["NATS_URL", { NATS_URL: "nats://127.0.0.1:4222,nats://ada:hunter2@127.0.0.1:4223" }],
+  ["BUS_URL", { BUS_URL: "nats://hunter2@127.0.0.1:4222" }],
   ["BUS_URL", { BUS_URL: "nats://127.0.0.1:4222,127.0.0.2:4222" }],
   ["BUS_URL", { BUS_URL: "nats:127.0.0.1" }],
   ["CLICKHOUSE_URL", { CLICKHOUSE_URL: "ada:hunter2@127.0.0.1" }],
