@@ -83,6 +83,10 @@ const partsOf = (sql: Sql, keepMillis: number) =>
     FROM (SELECT slot, lead(opened_at) OVER (ORDER BY slot) AS next FROM feed_slot) AS part
     ORDER BY slot`
 
+/** No part was opened in the future: a clock that was ahead said so. */
+const correctTimes = (sql: Sql): Done =>
+  Effect.asVoid(sql`UPDATE feed_slot SET opened_at = clock_timestamp() WHERE opened_at > clock_timestamp()`)
+
 /**
  * Opens a part when the one in use is old or large. Not while a transaction runs
  * that may still write to the part before it: readers look one part back.
@@ -96,7 +100,8 @@ const openIfDue = (sql: Sql, keepMillis: number, maxBytes: number): Done =>
         opened_at <= now() - ${keepMillis / partsOfTime}::float8 * interval '1 ms' OR
         ${Number(newest.bytes)}::float8 > ${maxBytes / partsOfBytes}::float8
       ) AND NOT EXISTS (
-        SELECT FROM pg_stat_activity WHERE datname = current_database() AND xact_start < opened_at
+        SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND xact_start NOT BETWEEN opened_at AND clock_timestamp()
       )`
     if (due !== undefined) yield* open(sql, newest.slot, 0n)
   })
@@ -130,6 +135,7 @@ export const prune = (
   }
 ): Done =>
   Effect.gen(function*() {
+    yield* correctTimes(sql)
     yield* openIfDue(sql, keepMillis, maxBytes)
     const parts = yield* partsOf(sql, keepMillis)
     let stored = parts.reduce((sum, { bytes }) => sum + Number(bytes), 0)

@@ -45,7 +45,8 @@ interface Row extends Series {
 export const mergeSegments = Effect.fnUntraced(function*(sql: Sql, now: number) {
   const days = yield* sql<{ readonly day: number }>`
     SELECT day FROM history_unmerged
-    WHERE day < ${dayOf(now - settling)} AND marked_at < now() - ${gathering}::interval ORDER BY day`
+    WHERE day < ${dayOf(now - settling)} AND marked_at NOT BETWEEN now() - ${gathering}::interval AND clock_timestamp()
+    ORDER BY day`
   for (const { day } of days) {
     yield* mergeDay(sql, day)
     yield* sql`DELETE FROM history_unmerged WHERE day = ${day}`

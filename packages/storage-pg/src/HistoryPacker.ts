@@ -161,12 +161,14 @@ const keepOf = (sql: Sql, devices: ReadonlyArray<number>) =>
 
 /**
  * Removes the segments of devices that were deleted since the last time. They are
- * unreachable since then; what was packed meanwhile goes with them.
+ * unreachable since then; what was packed meanwhile goes with them. If that time is in
+ * the future, by a clock that was ahead, nobody knows since when: all that the feed names.
  */
 const sweep = Effect.fnUntraced(function*(sql: Sql) {
   const gone = yield* sql<{ readonly id: bigint }>`
     SELECT id FROM former_device
-    WHERE deleted_at > (SELECT swept_at FROM history_place) - ${longestDeletion}::interval`
+    WHERE deleted_at > (SELECT swept_at FROM history_place) - ${longestDeletion}::interval
+      OR (SELECT swept_at FROM history_place) > clock_timestamp()`
   for (const [i, { id }] of gone.entries()) {
     yield* sql`DELETE FROM history_segment WHERE device = ${id}`
     if (i % 100 === 99) yield* renew(sql)

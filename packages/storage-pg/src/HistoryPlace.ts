@@ -11,11 +11,11 @@ const lease = "1 minute"
 const worthPacking = 100_000
 const packEvery = "10 minutes"
 
-/** Whether there is work. Costs little. */
+/** Whether there is work. Costs little. Work of the future was done by a clock that was ahead. */
 export const isDue = (sql: SqlClient.SqlClient): Effect.Effect<boolean, SqlError.SqlError> =>
   Effect.map(
     sql<{ readonly isDue: boolean }>`
-      SELECT packed_at <= now() - ${packEvery}::interval
+      SELECT packed_at NOT BETWEEN now() - ${packEvery}::interval AND clock_timestamp()
         OR (SELECT last_value FROM feed_seq) - seq >= ${worthPacking} AS "isDue"
       FROM history_place`,
     ([row]) => row!.isDue
@@ -25,13 +25,18 @@ export const isDue = (sql: SqlClient.SqlClient): Effect.Effect<boolean, SqlError
 export const renew = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(sql`UPDATE history_place SET leased_until = now() + ${lease}::interval`)
 
-/** Runs the effect while no other process has the lease; none: another one has it. */
+/**
+ * Runs the effect while no other process has the lease; none: another one has it. One
+ * that is too long, by a clock that was ahead, has ended.
+ */
 export const withLease = <A, E, R>(
   sql: SqlClient.SqlClient,
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<Option.Option<A>, E | SqlError.SqlError, R> =>
   Effect.acquireUseRelease(
-    sql`UPDATE history_place SET leased_until = now() + ${lease}::interval WHERE leased_until < now() RETURNING 1`,
+    sql`UPDATE history_place SET leased_until = now() + ${lease}::interval
+      WHERE leased_until NOT BETWEEN clock_timestamp() AND clock_timestamp() + ${lease}::interval
+      RETURNING 1`,
     (taken) => taken.length === 0 ? Effect.succeedNone : Effect.asSome(effect),
     (taken) =>
       taken.length === 0 ? Effect.void : Effect.ignore(sql`UPDATE history_place SET leased_until = '-infinity'`)

@@ -112,6 +112,24 @@ it.live("writers go on while an old part goes, also while it waits for one of th
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
 
+it.live("a part that a clock of the database opened in the future grows no larger than others", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const store = yield* FeedStore
+      const { device } = yield* insertDevice
+      const { device: gone } = yield* insertDevice
+      yield* store.append([online(device, 1), online(gone, 2)])
+      yield* sql`UPDATE feed_slot SET opened_at = now() + interval '40 days'`
+      yield* (yield* DeviceStore).remove(gone.projectId, gone.deviceId)
+      yield* store.prune({ keepMillis: hour, maxBytes: 1e9, isHistoryApart: true })
+      // The feed still names the device that is gone.
+      assert.deepStrictEqual(yield* versionsAfter(feedStart), [1, 2])
+      yield* store.prune({ keepMillis: hour, maxBytes: 1, isHistoryApart: true })
+      assert.deepStrictEqual(yield* versionsAfter(feedStart), [])
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
 it.live("a part that a stopped process has half removed goes with the next turn", () =>
   Effect.gen(function*() {
     const { sql, url } = yield* database

@@ -338,6 +338,26 @@ it.live("what a deleted device has said is gone and does not come back", () =>
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
 
+it.live("the history is maintained after the clock of the database was ahead, and forgets devices that were deleted", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const store = yield* HistoryStore
+      const { device } = yield* insertDevice
+      const { device: left } = yield* insertDevice
+      for (const value of [1, 2]) {
+        yield* record([...reports(device, [["p", at, value]]), ...reports(left, [["p", at, value]])])
+        yield* round(sql)
+      }
+      const ahead = sql`now() + interval '40 days'`
+      yield* sql`UPDATE history_place SET packed_at = ${ahead}, swept_at = ${ahead}, leased_until = ${ahead}`
+      yield* sql`UPDATE history_unmerged SET marked_at = ${ahead}`
+      yield* (yield* DeviceStore).remove(device.projectId, device.deviceId)
+      yield* store.maintain
+      assert.deepStrictEqual(yield* counts(sql), { segments: 1, entries: 2 })
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
 it.live("parts that are too old go while others read and write, by the days of each product", () =>
   Effect.gen(function*() {
     const { sql, url } = yield* database
