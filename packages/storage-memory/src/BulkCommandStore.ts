@@ -132,7 +132,8 @@ const make = (tables: Tables["Service"]) => {
             const turns: Array<BulkTurn> = []
             for (const [place, device] of stored.devices.entries()) {
               if (turns.length === perBulk) break
-              if (!hasTurn(device) || device.claimedUntil > now) continue
+              const isTaken = device.claimedUntil > now && device.claimedUntil <= now + 2 * (again - now)
+              if (!hasTurn(device) || isTaken) continue
               device.claimedUntil = again
               turns.push({ bulk: view(stored), place, deviceId: device.deviceId, cancels: device.messageId })
             }

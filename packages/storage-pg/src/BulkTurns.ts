@@ -39,7 +39,8 @@ export const make = (sql: PgClient.PgClient): Pick<BulkCommandStore["Service"], 
         WHERE bulk_id = ${bulk.bulkId} AND state IN (0, 4) AND place = ANY(ARRAY(
           SELECT place FROM bulk_command_device
           WHERE bulk_id = ${bulk.bulkId} AND state IN (0, 4)
-            AND (claimed_until IS NULL OR claimed_until <= ${instant(now)})
+            AND (claimed_until IS NULL OR claimed_until <= ${instant(now)}
+              OR claimed_until > ${instant(now + 2 * (again - now))})
           ORDER BY place LIMIT ${limit}
         ))
         RETURNING place, device_id, message_id`,

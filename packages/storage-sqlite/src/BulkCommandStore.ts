@@ -133,8 +133,8 @@ const make = (sql: Sqlite["Service"]) => {
     const bulk = bulkFromRow(row)
     const members = sql.all<MemberRow>(
       `SELECT place, device_id, message_id FROM bulk_command_device
-        WHERE bulk_id = ? AND ${hasTurn} AND claimed_until <= ? ORDER BY place LIMIT ?`,
-      [row.bulk_id, now, limit]
+        WHERE bulk_id = ? AND ${hasTurn} AND (claimed_until <= ? OR claimed_until > ?) ORDER BY place LIMIT ?`,
+      [row.bulk_id, now, now + 2 * (again - now), limit]
     )
     return members.map(({ device_id, message_id, place }) => {
       sql.run("UPDATE bulk_command_device SET claimed_until = ? WHERE bulk_id = ? AND place = ?", [

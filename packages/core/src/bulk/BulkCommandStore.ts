@@ -75,7 +75,8 @@ export class BulkCommandStore extends Context.Service<BulkCommandStore, {
   /**
    * Takes turns of `bulks` bulk commands, those first that have waited longest, at
    * most `perBulk` of each. No two callers get the same turn until `again`, Unix
-   * milliseconds; it is over when `settle` gets its outcome.
+   * milliseconds; it is over when `settle` gets its outcome. A turn that somebody has
+   * for more than twice as long from `now` is free: a clock that was ahead gave it.
    */
   readonly claim: (options: {
     readonly now: number

@@ -165,6 +165,17 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(paged.items.at(-1)!.deviceId, devices.at(-1)!.deviceId)
       }))
 
+    it.effect("gives turns that a clock which was ahead has given to the next caller", () =>
+      Effect.gen(function*() {
+        const { devices, product: { projectId } } = yield* insertMany(2)
+        const bulk = yield* create(projectId, named(devices))
+        const hour = 3_600_000
+        const claimed = yield* claim(bulk, { now: epoch + hour, again: epoch + hour + 60_000 })
+        assert.deepStrictEqual(yield* claim(bulk), claimed)
+        // Clocks of nodes differ by little.
+        assert.deepStrictEqual(yield* claim(bulk, { now: epoch - 5000, again: epoch + 55_000 }), [])
+      }))
+
     it.effect("counts the bulk commands of a project that have turns", () =>
       Effect.gen(function*() {
         const store = yield* BulkCommandStore
