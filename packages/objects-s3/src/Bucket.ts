@@ -37,8 +37,10 @@ export class Bucket {
   readonly #client: AwsClient
   readonly #clock: Clock.Clock
   readonly #url: string
+  /** How far the clock of the service is ahead of this one, milliseconds; it has said so when it refused a time. */
+  #ahead = 0
 
-  /** `clock`: tells the time of signatures, which the service compares with its own. */
+  /** `clock`: tells the time of signatures. The service refuses one that is too far from its own, and says its own. */
   constructor(
     { accessKeyId, bucket, endpoint, region = "us-east-1", secretAccessKey }: BucketOptions,
     clock: Clock.Clock
@@ -135,13 +137,18 @@ export class Bucket {
           const response = await this.#client.fetch(url, {
             method,
             signal,
-            aws: { datetime: new Date(now).toISOString().replaceAll(/[:-]|\.\d{3}/g, "") },
+            aws: { datetime: new Date(now + this.#ahead).toISOString().replaceAll(/[:-]|\.\d{3}/g, "") },
             headers: { ...headers, "x-amz-content-sha256": hash },
             ...body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }
           })
           const mayLack = method === "GET" || method === "DELETE"
           if (response.ok || mayLack && response.status === 404) return response
-          throw failed(operation, isTransient(response.status), await explain(response))
+          const code = codeOf(await response.text())
+          const explanation = `The object storage answers ${response.status}: ${code}`
+          const serviceTime = Date.parse(response.headers.get("date") ?? "")
+          const isOtherTime = code === "RequestTimeTooSkewed" && Number.isFinite(serviceTime)
+          if (isOtherTime) this.#ahead = serviceTime - now
+          throw failed(operation, isOtherTime || isTransient(response.status), explanation)
         },
         catch: (cause) => cause instanceof StoreError ? cause : failed(operation, true, cause)
       })
@@ -154,9 +161,6 @@ export class Bucket {
 
 /** What the service calls the failure. The rest of the text has the key in it, which is a secret. */
 const codeOf = (text: string): string => /<Code>([^<]+)<\/Code>/.exec(text)?.[1] ?? "an unknown failure"
-
-const explain = async (response: Response): Promise<string> =>
-  `The object storage answers ${response.status}: ${codeOf(await response.text())}`
 
 const bodyOf = (operation: string, response: Response) =>
   Effect.tryPromise({ try: () => response.text(), catch: (cause) => failed(operation, true, cause) })

@@ -90,6 +90,21 @@ describe.skipIf(!S3TestServer.isInstalled)(S3TestServer.named("objects on S3"), 
       assert.include(String((yield* Effect.flip(Stream.runDrain(store.read(object)))).cause), "gone")
     }).pipe(Effect.scoped))
 
+  it.live("the clock of the cloud may be an hour ahead or behind", () =>
+    Effect.gen(function*() {
+      for (const ahead of [3_600_000, -3_600_000]) {
+        const now = () => Date.now() + ahead
+        const store = yield* Effect.updateService(storeOf(server), Clock.Clock, (clock) =>
+          Object.assign(Object.create(clock) as Clock.Clock, {
+            currentTimeMillisUnsafe: now,
+            currentTimeMillis: Effect.sync(now)
+          }))
+        const object = yield* store.write(newObject(), Stream.succeed(Buffer.from("bytes")), 10)
+        const bytes = yield* Stream.runCollect(store.read(object))
+        assert.strictEqual(Buffer.concat([...bytes]).toString(), "bytes")
+      }
+    }).pipe(Effect.scoped))
+
   it.live("a wrong secret is refused, and the failure does not tell the address of the object", () =>
     Effect.gen(function*() {
       const store = yield* storeOf({ ...server, secretAccessKey: Redacted.make("another") })
