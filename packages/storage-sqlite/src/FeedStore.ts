@@ -27,13 +27,14 @@ import { type DatabaseError, databaseError } from "./SqliteErrors.ts"
  * Part of the group that is replaced together: other stores write events in their
  * transactions. When it is built, the numbers of new events go on at a number made of
  * the clock, if they are below: the file may be a copy that lacks events whose places
- * readers have. The number grows faster than events are written.
+ * readers have. The number grows faster than events are written. That of a clock that is
+ * far ahead is bounded: events get greater ones for ever.
  */
 export const layer: Layer.Layer<FeedStore, DatabaseError, Sqlite> = Layer.effect(
   FeedStore,
   Effect.gen(function*() {
     const sql = yield* Sqlite
-    const least = (yield* Clock.currentTimeMillis) * 100
+    const least = Math.min((yield* Clock.currentTimeMillis) * 100, maxLeast)
     yield* sql.write(
       "FeedStore.layer",
       () => {
@@ -48,6 +49,9 @@ export const layer: Layer.Layer<FeedStore, DatabaseError, Sqlite> = Layer.effect
     return make(sql)
   })
 )
+
+/** Half of the numbers that are exact: that of the year 3397. */
+const maxLeast = Math.floor(Number.MAX_SAFE_INTEGER / 2)
 
 /** Events that a read looks at, at least, when it selects some of them. */
 const minScanned = 1000

@@ -1,7 +1,7 @@
 /**
  * What a clock that was ahead has stored in a file, when it is opened with the right one.
  */
-import { PresenceStore, sightingMillis } from "@device-cloud/core"
+import { feedStart, FeedStore, PresenceStore, sightingMillis } from "@device-cloud/core"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -39,3 +39,18 @@ it.effect("a device on HTTP that was seen by a clock that was ahead goes offline
     yield* beatSteadily("second")
     assert.deepStrictEqual((yield* presence.lapsed(lapse, 10)).map((device) => device.deviceId), [deviceId])
   }).pipe(Effect.provide(sqlite), Effect.scoped))
+
+it.effect("events that are stored while the clock is thousands of years ahead can be read", () =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(Date.UTC(9999, 11, 31))
+    yield* Effect.gen(function*() {
+      const feed = yield* FeedStore
+      const { device } = yield* insertDevice
+      const isOnline = { _tag: "DeviceStatusChanged", device, at: epoch, status: "online" } as const
+      yield* feed.append([{ ...isOnline, version: 1 }, { ...isOnline, version: 2 }])
+      const first = yield* feed.read({ projectId: undefined, after: feedStart, limit: 1 })
+      const second = yield* feed.read({ projectId: undefined, after: first.next, limit: 1 })
+      const versions = [...first.entries, ...second.entries].map(({ event }) => "version" in event && event.version)
+      assert.deepStrictEqual(versions, [1, 2])
+    }).pipe(Effect.provide(sqlite))
+  }).pipe(Effect.scoped))
