@@ -45,21 +45,29 @@ const hasStatus = (
 
 /**
  * Compares the text of values, which is as `JSON.stringify` writes it. PostgreSQL
- * cannot look into JSON with NUL characters or unpaired surrogates: a device that
- * has reported some in any property has no value in this sense.
+ * cannot look into JSON with NUL characters or unpaired surrogates, so their escapes
+ * are replaced by that of another character: no text that is asked for has an escape
+ * for it, and nothing equals them.
  */
 const hasReported = (sql: SqlClient.SqlClient, values: NonNullable<DeviceFilter["reported"]>): Statement.Fragment =>
-  sql`EXISTS (SELECT FROM shadow WHERE shadow.device_id = device.device_id
-    AND CASE WHEN shadow.reported::text ~ ${unreadable} THEN false ELSE ${
+  sql`EXISTS (SELECT FROM shadow, LATERAL (SELECT CASE WHEN shadow.reported::text ~ ${unreadable}
+      THEN regexp_replace(shadow.reported::text, ${unreadableAlone}, ${replacement}, 'g')::json
+      ELSE shadow.reported END AS reported) AS readable
+    WHERE shadow.device_id = device.device_id AND ${
     sql.and(
       Object.entries(values).map(([property, value]) =>
-        sql`(shadow.reported -> ${property}::text -> 'value')::text = ${JSON.stringify(value)}`
+        sql`(readable.reported -> ${property}::text -> 'value')::text = ${JSON.stringify(value)}`
       )
     )
-  } END)`
+  })`
 
 /** An escaped NUL character or unpaired surrogate: pairs stand in JSON as they are. */
 const unreadable = "\\\\u(0000|d[89a-f])"
+
+/** The same whole, after an even number of backslashes: after an odd one it is text about an escape. */
+const unreadableAlone = String.raw`(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})`
+
+const replacement = String.raw`\1\\ufffd`
 
 /** Comes after every other character, also in UTF-8. */
 const lastCharacter = "\u{10ffff}"

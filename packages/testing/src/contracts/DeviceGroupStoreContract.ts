@@ -217,21 +217,31 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         }
       }))
 
-    it.effect("a device that has reported a NUL character or half a pair hides no other device", () =>
+    it.effect("finds devices beside whose values there are NUL characters and unpaired surrogates", () =>
       Effect.gen(function*() {
         const devices = yield* DeviceStore
         const shadows = yield* ShadowStore
         const product = yield* insertProduct
-        const [plain, odd, half] = yield* insertDevices(product, [newDevice(), newDevice(), newDevice()])
+        const asked = ["x", "\\u0000", "\\\\u0000", "\\ud800", "\ufffd", "\\ufffd", "🚀"]
+        const odd = ["\0", "\0\0", "\ud800", "x\udfff\ud800", "\\\0", "\\\\\0", ...asked]
+        const inserted = yield* insertDevices(product, odd.map(() => newDevice()))
         const report = (value: Json) => ({ level: { value: 5, time: epoch }, text: { value, time: epoch } })
-        yield* shadows.modify([[plain!, "x"], [odd!, "\0"], [half!, "\ud800"]].map((entry) => {
-          const [{ deviceId }, value] = entry as [typeof plain & {}, Json]
-          return {
-            deviceId,
-            modify: (shadow) => [undefined, { ...shadow, reported: report(value), version: 1, updatedAt: epoch }]
-          }
-        }))
-        const { items } = yield* devices.list(product.projectId, { reported: { level: 5 } }, firstPage)
-        assert.include(items.map(({ device }) => device.deviceId), plain!.deviceId)
+        yield* shadows.modify(inserted.map(({ deviceId }, i) => ({
+          deviceId,
+          modify: (shadow) => [undefined, { ...shadow, reported: report(odd[i]!), version: 1, updatedAt: epoch }]
+        })))
+        const found = (reported: DeviceFilter["reported"] & {}) =>
+          Effect.map(
+            devices.list(product.projectId, { productKey: product.productKey, reported }, firstPage),
+            (page) => page.items.map(({ device }) => device.deviceId)
+          )
+        for (const reported of [{ level: 5 }, { level: 6 }, ...asked.map((text) => ({ text }))]) {
+          const expected = inserted.filter((device, i) => matchesFilter({ reported }, device, report(odd[i]!)))
+          assert.deepStrictEqual(
+            yield* found(reported),
+            expected.map(({ deviceId }) => deviceId).toReversed(),
+            JSON.stringify(reported)
+          )
+        }
       }))
   })
