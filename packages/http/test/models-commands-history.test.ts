@@ -136,11 +136,13 @@ for (const [name, storage] of everyStorage) {
       Effect.gen(function*() {
         const { device_id, product_key } = yield* createModelled
         const device = yield* connect(device_id)
-        yield* device.postProperties({ WindSpeed: 3 })
+        yield* device.postProperties({ WindSpeed: 3, PowerSwitch: 1 })
         const narrower = JSON.parse(tsl)
         delete narrower.properties[3].dataType.specs["3"]
+        narrower.properties[0].dataType = { type: "text", specs: { length: "1" } }
         const { body } = yield* importModel(product_key, "tsl", JSON.stringify(narrower))
         assert.deepStrictEqual(body.data.warnings, [
+          "PowerSwitch: the stored values of 1 of the 1000 newest devices do not fit the model",
           "WindSpeed: the stored values of 1 of the 1000 newest devices do not fit the model"
         ])
       }))

@@ -277,7 +277,8 @@ const make = Effect.gen(function*() {
         for (const { reason, status } of ota.recordsOfTask(taskId)) {
           if (status === "failed") devices.set(reason, (devices.get(reason) ?? 0) + 1)
         }
-        return [...devices].map(([reason, devices]) => ({ reason, devices })).toSorted((a, b) => b.devices - a.devices)
+        return [...devices].map(([reason, devices]) => ({ reason, devices }))
+          .toSorted((a, b) => b.devices - a.devices || (a.reason < b.reason ? -1 : 1))
           .slice(0, limit)
       }),
     record: (deviceId, taskId) =>

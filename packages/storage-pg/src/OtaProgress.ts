@@ -47,7 +47,7 @@ export const make: Effect.Effect<
       reads<{ readonly reason: string; readonly devices: number }>`
         SELECT failure AS reason, count(*)::int AS devices FROM ota_record
         WHERE task_id = ${taskId} AND failure IS NOT NULL
-        GROUP BY failure ORDER BY devices DESC LIMIT ${limit}`.pipe(
+        GROUP BY failure ORDER BY devices DESC, failure COLLATE "C" LIMIT ${limit}`.pipe(
         Effect.mapError(storeError("OtaStore.failures"))
       )
   }

@@ -174,7 +174,7 @@ export const make = (
       sql.read("OtaStore.failures", () =>
         sql.all<FailureCount>(
           `SELECT reason, count(*) AS devices FROM ota_record WHERE task_id = ? AND status = 'failed'
-            GROUP BY reason ORDER BY devices DESC LIMIT ?`,
+            GROUP BY reason ORDER BY devices DESC, reason LIMIT ?`,
           [taskId, limit]
         )),
     record: (deviceId, taskId) =>

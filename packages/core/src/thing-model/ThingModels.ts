@@ -145,7 +145,8 @@ const make = Effect.gen(function*() {
         if (checked instanceof Misfit) counts.set(id, (counts.get(id) ?? 0) + 1)
       }
     }
-    return [...counts].map(([id, count]) =>
+    // Which device comes first is up to the store.
+    return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([id, count]) =>
       `${id}: the stored values of ${count} of the ${sampledDevices} newest devices do not fit the model`
     )
   })

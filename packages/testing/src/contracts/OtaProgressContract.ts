@@ -102,6 +102,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           { reason: "No space", devices: 1 }
         ])
         assert.deepStrictEqual(yield* store.failures(taskId, 1), [{ reason: "no space\n50% left", devices: 3 }])
+        // Reasons that are equally frequent come in the order of their characters.
+        const several =
+          created(yield* store.createTask(newTask(firmware, { module: "m" }), { _tag: "All" }, epoch)).task
+        const reasons = ["é", "b", "_", "B", "%", "a"]
+        for (const [place, reason] of reasons.entries()) {
+          yield* change(devices[place]!, several.taskId, epoch + 1, { status: "failed", step: -1, reason })
+        }
+        const inOrder = ["%", "B", "_", "a", "b", "é"].map((reason) => ({ reason, devices: 1 }))
+        assert.deepStrictEqual(yield* store.failures(several.taskId, 10), inOrder)
+        assert.deepStrictEqual(yield* store.failures(several.taskId, 3), inOrder.slice(0, 3))
         const found = (filter: RecordFilter, page = all) =>
           Effect.map(store.records(taskId, filter, page), ({ items, total }) => [
             items.map(({ record }) => record.deviceId),

@@ -126,7 +126,10 @@ export class OtaStore extends Context.Service<OtaStore, {
     taskId: number,
     times: ReadonlyArray<number>
   ) => Effect.Effect<ReadonlyArray<RecordCounts>, StoreError>
-  /** Why devices of the task have failed, the most frequent reasons first, at most `limit`. */
+  /**
+   * Why devices of the task have failed, at most `limit` reasons: the most frequent first,
+   * equally frequent ones in the order of their characters.
+   */
   readonly failures: (taskId: number, limit: number) => Effect.Effect<ReadonlyArray<FailureCount>, StoreError>
   /** The record of a device in a task; without `taskId`, in its newest task. */
   readonly record: (
