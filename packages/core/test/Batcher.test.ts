@@ -114,6 +114,22 @@ it.effect("commits what it was handed before it ends", () =>
     assert.deepStrictEqual(batches, [[1, 2, 3]])
   }))
 
+it.effect("settles each item once, also if it ends while items are committed one by one", () =>
+  Effect.gen(function*() {
+    const answered: Array<string> = []
+    yield* Effect.scoped(Effect.gen(function*() {
+      const { group } = yield* make((items) => {
+        if (items.length > 1) return Effect.fail(new Refused({ item: 2 }))
+        return items.includes(2) ? Effect.never : double(items)
+      })
+      for (const item of [1, 2, 3]) {
+        group.offer(item, (exit) => answered.push(`${item} ${Exit.isSuccess(exit) ? "stored" : "not stored"}`))
+      }
+      yield* Effect.forkDetach(TestClock.adjust("1 minute"))
+    }))
+    assert.deepStrictEqual(answered, ["1 stored", "2 not stored", "3 not stored"])
+  }))
+
 it.effect("commits two batches beside each other, items with the same key in order", () =>
   Effect.gen(function*() {
     const committed: Array<string> = []

@@ -76,6 +76,7 @@ class Waiting<A, B, E> extends Entry {
   readonly item: A
   readonly settle: (exit: Exit.Exit<B, E>) => void
   isTaken = false
+  isSettled = false
   /** Called when the item is in a batch. */
   onTaken: (() => void) | undefined = undefined
 
@@ -98,7 +99,7 @@ export const make = <A, B, E>(
  * Makes a batcher with a step after each commit. Items of one key are committed
  * in the order of the calls. Only `commit` can run again for an item: a failure of `conclude`
  * reaches the callers of that batch and repeats nothing. When the scope closes,
- * the batcher carries out the queued items for at most 5 seconds and interrupts
+ * the batcher carries out the queued items for at most 2 seconds and interrupts
  * the rest.
  */
 export const makeConcluding = Effect.fnUntraced(function*<A, R, B, E>(
@@ -125,11 +126,15 @@ export const makeConcluding = Effect.fnUntraced(function*<A, R, B, E>(
   /** Wakes the worker, which waits for an item. */
   let wake: (() => void) | undefined
 
-  /** Settles all entries, even if a caller's `settle` throws. */
+  /** Settles all entries that are not settled, even if a caller's `settle` throws. */
   const settle = (entries: ReadonlyArray<Waiting<A, B, E>>, exit: Exit.Exit<ReadonlyArray<B>, E>): void => {
     for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i]!
+      // Of a batch that is interrupted, some may have been committed alone.
+      if (entry.isSettled) continue
+      entry.isSettled = true
       try {
-        entries[i]!.settle(Exit.map(exit, (results) => results[i]!))
+        entry.settle(Exit.map(exit, (results) => results[i]!))
       } catch (defect) {
         runFork(Effect.logError("A caller throws on the result of its item", defect))
       }
