@@ -6,7 +6,6 @@ import {
   type Broadcasts,
   type ConnectRefusals,
   type DeviceAuthenticator,
-  DeviceId,
   DeviceMethods,
   DeviceSessions,
   KnownAddresses,
@@ -25,6 +24,7 @@ import type { Duplex } from "node:stream"
 import * as MessageHandling from "./session/MessageHandling.ts"
 import { complete, type Limits } from "./Limits.ts"
 import { type Listener, type ListenError, listenTcp, listenTls, type Reception, type TlsOptions } from "./Listening.ts"
+import { clientOf } from "./protocol/AedesInternals.ts"
 import { DeviceBroker, LimitExceeded } from "./protocol/DeviceBroker.ts"
 import { KeptSessions } from "./protocol/KeptSessions.ts"
 import { readPackets } from "./protocol/PacketReading.ts"
@@ -183,10 +183,11 @@ const make = Effect.fnUntraced(function*(
   const kept = new KeptSessions(
     { expiry: Duration.toMillis(limits.sessionExpiry), bytes: limits.sessionBytes },
     () => clock.currentTimeMillisUnsafe(),
-    // Sessions are kept by the id of the device.
+    // Not of the session of the device that counts: the next connection may be about to be let in.
     (clientId) => {
-      const session = sessions.session(DeviceId.make(clientId))
-      return { projectId: session?.connection.device.projectId ?? "", session: session ?? { epoch: 0 } }
+      const client = clientOf(broker, clientId)
+      const connection = client && connections.of(client)?.connection
+      return { projectId: connection?.device.projectId ?? "", session: connection?.session ?? { epoch: 0 } }
     }
   )
   yield* Effect.sync(() => kept.endExpired()).pipe(

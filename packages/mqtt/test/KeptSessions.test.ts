@@ -121,3 +121,14 @@ it("nothing is kept of a session without subscriptions and packets", () => {
   kept.left("a")
   assert.deepStrictEqual([kept.size, kept.bytes], [0, 0])
 })
+
+it("a session that a connection has begun while the next one was let in is that of the next one", () => {
+  let session = { epoch: 1 }
+  const kept = new KeptSessions({ expiry: day, bytes: 1_000_000 }, () => 0, () => ({ projectId: "project", session }))
+  kept.connects("a", { epoch: 2, epochBefore: 1 })
+  kept.begin("a", 1)
+  session = { epoch: 2 }
+  kept.resumed("a")
+  kept.connects("a", { epoch: 3, epochBefore: 2 })
+  assert.isTrue(kept.hasBegun("a", 1))
+})

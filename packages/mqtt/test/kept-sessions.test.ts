@@ -3,16 +3,17 @@ import {
   type Device,
   DeviceId,
   Devices,
+  DeviceSessions,
   DeviceStore,
   PresenceStore,
   Products,
   Projects
 } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { CloudState, Fixtures } from "@device-cloud/testing"
+import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Latch, Layer } from "effect"
 import * as GatedStorage from "./GatedStorage.ts"
 import { cut, ping, subscribe } from "./RawPackets.ts"
 
@@ -212,5 +213,45 @@ layer(MqttTestServer.layer(GatedStorage.layer), { excludeTestServices: true })(
           assert.deepStrictEqual(yield* CloudState.samples(device, "n"), isStored ? [1, 2, 3] : [1, 3])
         }).pipe(Effect.ensuring(GatedStorage.gate.open))
     )
+  }
+)
+
+/** While it is closed, no connection becomes that of its device. */
+const doors = Latch.makeUnsafe(true)
+
+const slowPresence = Layer.effect(
+  PresenceStore,
+  Effect.map(PresenceStore, (store): PresenceStore["Service"] => ({
+    ...store,
+    record: (...args) => Effect.andThen(doors.await, store.record(...args))
+  }))
+).pipe(Layer.provideMerge(StorageMemory.layer))
+
+layer(MqttTestServer.layer(slowPresence), { excludeTestServices: true })(
+  "sessions that begin during a takeover",
+  (it) => {
+    it.effect("a message of QoS 2 that is sent while the next connection is let in takes effect once", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const before = yield* RawMqttSocket.connect(device, { clean: false })
+        yield* doors.close
+        const next = yield* RawMqttSocket.open()
+        yield* next.write(RawMqttSocket.connectPacket(device, { clean: false }))
+        const sessions = yield* DeviceSessions
+        yield* eventually(Effect.sync(() => sessions.session(device.deviceId)?.epoch), {
+          until: (epoch) => epoch === 0
+        })
+        const message = post(device, { n: 1 }, { qos: 2, messageId: 3 })
+        yield* before.write(message)
+        assert.deepInclude(yield* before.take, { cmd: "pubrec", messageId: 3 })
+        yield* doors.open
+        assert.deepInclude(yield* next.take, { cmd: "connack", returnCode: 0, sessionPresent: true })
+        yield* next.write({ ...message, dup: true })
+        assert.deepInclude(yield* next.take, { cmd: "pubrec", messageId: 3 })
+        assert.deepStrictEqual(yield* CloudState.samples(device, "n"), [1])
+        // It is the session of the next connection now.
+        yield* cut(device, next)
+        assert.isTrue(yield* isPresent(device))
+      }).pipe(Effect.ensuring(doors.open)))
   }
 )

@@ -85,6 +85,9 @@ const brokerMembers = (broker: Aedes): BrokerMembers => broker as unknown as Bro
 const clientMembers = (client: Client): ClientMembers & PausedMember =>
   client as unknown as ClientMembers & PausedMember
 
+/** The connected client of this id. */
+export const clientOf = (broker: Aedes, clientId: string): Client | undefined => brokerMembers(broker).clients[clientId]
+
 /** The subscriptions of the client, by topic or filter. */
 export const subscriptionsOf = (client: Client): ClientMembers["subscriptions"] => clientMembers(client).subscriptions
 

@@ -166,6 +166,8 @@ export class KeptSessions {
     const session = this.#sessions.get(clientId)
     if (session === undefined) return
     if (session.isForfeit || this.#isOver(session)) return this.end(clientId)
+    // Also one that the connection before has begun while this one was let in.
+    session.connection = this.#connectionOf(clientId).session
     session.leftAt = undefined
     this.#left.delete(clientId)
   }
