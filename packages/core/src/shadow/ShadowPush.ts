@@ -3,7 +3,7 @@
  * device whose software does not listen to its shadow yet gets the newest state once
  * it does (docs/decisions/0062-when-devices-listen.md).
  */
-import { Clock, Effect, Option, Schema } from "effect"
+import { Clock, Effect, Option, Schema, Semaphore } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceSession } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
@@ -45,10 +45,18 @@ const ShadowDesired = NodeBus.channel(
   Schema.Struct({ deviceId: DeviceId, desiredChanges: Schema.Int })
 )
 
+/** How many changes a session has been told of, or finds when it is attached, and its turn to be told. */
+class Told {
+  changes = 0
+  readonly turn = Semaphore.makeUnsafe(1)
+}
+
 /**
- * Returns a function that sends what has become desired of a device to it, through
- * the node that it is connected to: by a notice, or when that node next compares its
- * sessions with the store. Call it after each change.
+ * Returns a function that sends what is desired of a device to it, through the node
+ * that it is connected to: by a notice, or when that node next compares its sessions
+ * with the store. Call it after each change. Requests and notices come in another order
+ * than the changes: what is sent is the newest state, read again, one message after the
+ * other, so that the last one is never older than another.
  */
 export const makeAnywhere = Effect.gen(function*() {
   const sessions = yield* DeviceSessions
@@ -58,8 +66,15 @@ export const makeAnywhere = Effect.gen(function*() {
   const channel = yield* ShadowDesired
   const push = yield* make
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  /** How many changes the device has been told of, or finds when it is attached. */
-  const told = new WeakMap<DeviceSession, number>()
+  const all = new WeakMap<DeviceSession, Told>()
+
+  const toldOf = (session: DeviceSession): Told => {
+    const known = all.get(session)
+    if (known !== undefined) return known
+    const told = new Told()
+    all.set(session, told)
+    return told
+  }
 
   const pushNewest = Effect.fnUntraced(function*(deviceId: DeviceId) {
     const found = yield* untilStored(store.get(deviceId))
@@ -68,13 +83,20 @@ export const makeAnywhere = Effect.gen(function*() {
 
   /** Tells the device unless it knows so many changes. */
   const learn = (session: DeviceSession, desiredChanges: number) => {
-    if (desiredChanges <= (told.get(session) ?? 0)) return
-    told.set(session, desiredChanges)
-    runFork(pushNewest(session.connection.device.deviceId))
+    const told = toldOf(session)
+    if (desiredChanges <= told.changes) return
+    runFork(told.turn.withPermit(Effect.suspend(() => {
+      if (desiredChanges <= told.changes) return Effect.void
+      told.changes = desiredChanges
+      return pushNewest(session.connection.device.deviceId)
+    })))
   }
 
   yield* sessions.listen({
-    attached: (session, { desiredChanges }) => void told.set(session, Math.max(desiredChanges, told.get(session) ?? 0)),
+    attached: (session, { desiredChanges }) => {
+      const told = toldOf(session)
+      told.changes = Math.max(desiredChanges, told.changes)
+    },
     swept: (session, { desiredChanges }) => learn(session, desiredChanges)
   })
   yield* channel.subscribe({
@@ -86,13 +108,12 @@ export const makeAnywhere = Effect.gen(function*() {
     missed: Effect.void
   })
 
-  return Effect.fnUntraced(function*(deviceId: DeviceId, shadow: Shadow) {
+  return Effect.fnUntraced(function*(deviceId: DeviceId) {
     const noted = yield* presence.noteDesired(deviceId)
     if (noted?.nodeId === undefined) return
     const { desiredChanges, nodeId: owner } = noted
-    const session = sessions.session(deviceId)
     if (owner !== nodeId) return yield* channel.publish([{ deviceId, desiredChanges }], owner)
-    if (session !== undefined) told.set(session, Math.max(desiredChanges, told.get(session) ?? 0))
-    yield* push(deviceId, shadow)
+    const session = sessions.session(deviceId)
+    if (session !== undefined) learn(session, desiredChanges)
   }, Effect.catch((error) => Effect.logWarning("A device could not be told what is desired", error)))
 })

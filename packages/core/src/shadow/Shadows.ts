@@ -147,7 +147,7 @@ const make = Effect.gen(function*() {
     }])
     const after = yield* Effect.fromOption(result!, () => DeviceNotFound.of({ deviceId }))
     if ("_tag" in after) return yield* after
-    yield* push(deviceId, after)
+    yield* push(deviceId)
     return after
   })
 

@@ -1,0 +1,43 @@
+import { defaultProjectId, DeviceCloud, PresenceStore, Shadows } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
+import { TestClock } from "effect/testing"
+
+it.effect("what a device is told last is what is desired of it, also if an earlier change is noted later", () =>
+  Effect.gen(function*() {
+    const isHeld = yield* Deferred.make<void>()
+    const goesOn = yield* Deferred.make<void>()
+    let isFirst = true
+    const slowly = Layer.effect(
+      PresenceStore,
+      Effect.map(PresenceStore, (store) => ({
+        ...store,
+        noteDesired: (deviceId) => {
+          const waits = isFirst
+          isFirst = false
+          const held = Effect.andThen(Deferred.succeed(isHeld, undefined), Deferred.await(goesOn))
+          return Effect.andThen(waits ? held : Effect.void, store.noteDesired(deviceId))
+        }
+      }))
+    )
+    yield* Effect.gen(function*() {
+      const shadows = yield* Shadows
+      const device = yield* Fixtures.createDevice()
+      const { received } = yield* SimulatedDevice.connect(device)
+      const first = yield* Effect.forkScoped(shadows.desire(defaultProjectId, device.deviceId, { level: 1 }))
+      yield* Deferred.await(isHeld)
+      yield* shadows.desire(defaultProjectId, device.deviceId, { level: 2 })
+      yield* Deferred.succeed(goesOn, undefined)
+      yield* Fiber.join(first)
+      yield* TestClock.adjust("1 second")
+      const told = (yield* Queue.clear(received)).filter(({ method }) => method === "thing.shadow")
+      assert.deepNestedInclude(told.at(-1)?.params, { "state.desired": { level: 2 } })
+    }).pipe(Effect.provide(DeviceCloud.layer.pipe(
+      Layer.provideMerge(slowly),
+      Layer.provideMerge(StorageMemory.layer),
+      Layer.provideMerge(PlatformNode.layer)
+    )))
+  }))
