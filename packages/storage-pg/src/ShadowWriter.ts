@@ -209,9 +209,11 @@ const make = Effect.gen(function*() {
     /** What belongs to the first transaction alone. */
     let unwritten = { commands, happened }
     let hasStored = false
+    /** A failure undoes what a transaction of the caller has stored, and nothing more can be stored in it. */
+    const isUndone = Option.isSome(yield* Effect.serviceOption(sql.transactionService))
     /** After the first transaction nothing may fail: whoever repeated the batch would store that part twice. */
     const lasting = <B>(effect: Effect.Effect<B, SqlError.SqlError | StoreError>) =>
-      hasStored ? Effect.orDie(untilStored(Effect.mapError(effect, asStoreError(operation)))) : effect
+      hasStored && !isUndone ? Effect.orDie(untilStored(Effect.mapError(effect, asStoreError(operation)))) : effect
     while (pending.length + unwritten.commands.length + unwritten.happened.length > 0) {
       const needed = [
         ...pending.map(({ deviceId }) => deviceId),
