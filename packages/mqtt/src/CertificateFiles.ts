@@ -1,7 +1,8 @@
 /**
  * The certificate of a TLS server in files, which are renewed while the server runs.
  */
-import { type Duration, Effect, Schedule, Schema, Stream } from "effect"
+import { Clock, type Duration, Effect, Schedule, Schema, Stream } from "effect"
+import { X509Certificate } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import type { ServerCertificate } from "./DevelopmentCertificate.ts"
 
@@ -34,26 +35,54 @@ const read = (file: string) =>
 export const load = (files: CertificateFiles): Effect.Effect<ServerCertificate, CertificateFileError> =>
   Effect.all({ certificate: read(files.certificate), key: read(files.key) })
 
+/** Why clients do not trust the certificate at `now`, Unix milliseconds; undefined: its time is right, or it is none. */
+const untimely = (file: string, { certificate }: ServerCertificate, now: number): string | undefined => {
+  try {
+    const { validFrom, validTo } = new X509Certificate(certificate)
+    const [from, to] = [Date.parse(validFrom), Date.parse(validTo)]
+    if (now > to) return `The certificate in ${file} has expired, at ${new Date(to).toISOString()}: clients refuse it`
+    if (now < from) {
+      return `The certificate in ${file} counts from ${new Date(from).toISOString()} on: clients refuse it`
+    }
+  } catch {
+    // The server says that it cannot use it.
+  }
+  return undefined
+}
+
 /**
  * Emits what the files hold whenever it differs from what was emitted before,
- * first from `current`. Looks again after `every`; default: 10 seconds. While a
- * file cannot be read, the log says so. For {@link TlsOptions.renewals}.
+ * first from `current`. Looks again after `every`; default: 10 seconds. The log
+ * says once when a file cannot be read, and at the beginning, at each change, and
+ * as time passes, when the certificate has expired or does not count yet. For
+ * {@link TlsOptions.renewals}.
  */
 export const renewals = (
   files: CertificateFiles,
   current: ServerCertificate,
   every: Duration.Input = "10 seconds"
 ): Stream.Stream<ServerCertificate> =>
-  Stream.fromEffectSchedule(
-    load(files).pipe(
+  Stream.suspend(() => {
+    let emitted = current
+    /** What the log has said of the files as they are. */
+    let said: string | undefined
+    const say = (problem: string | undefined) => {
+      if (problem === said) return Effect.void
+      said = problem
+      return problem === undefined ? Effect.void : Effect.logWarning(problem)
+    }
+    const look = Effect.gen(function*() {
+      const loaded = yield* load(files)
+      const isNew = loaded.certificate !== emitted.certificate || loaded.key !== emitted.key
+      if (isNew) said = undefined
+      yield* say(untimely(files.certificate, loaded, yield* Clock.currentTimeMillis))
+      if (!isNew) return undefined
+      emitted = loaded
+      return loaded
+    }).pipe(
       Effect.catch(({ cause, file }) =>
-        Effect.as(Effect.logWarning(`The certificate is not renewed: ${file} cannot be read`, cause), undefined)
+        Effect.as(say(`The certificate is not renewed: ${file} cannot be read (${String(cause)})`), undefined)
       )
-    ),
-    Schedule.spaced(every)
-  ).pipe(
-    Stream.filter((loaded) => loaded !== undefined),
-    (loaded) => Stream.concat(Stream.make(current), loaded),
-    Stream.changesWith((a, b) => a.certificate === b.certificate && a.key === b.key),
-    Stream.drop(1)
-  )
+    )
+    return Stream.fromEffectSchedule(look, Schedule.spaced(every))
+  }).pipe(Stream.filter((loaded) => loaded !== undefined))

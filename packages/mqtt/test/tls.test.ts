@@ -5,11 +5,12 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { eventually } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { Clock, Context, Effect, Layer, Logger, Stream } from "effect"
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls"
+import { makeCertificates } from "../src/CertificateMaking.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-renewal-"))),
@@ -100,6 +101,50 @@ it.live("a renewed certificate counts for new connections, a broken one does not
     yield* write(second)
     yield* eventually(serial, { until: (now) => now !== before && now !== "refused" })
     assert.isFalse(connected!.destroyed)
+  }))
+
+it.live("the log says once that a certificate is out of its time, and once that a file cannot be read", () =>
+  Effect.gen(function*() {
+    const path = yield* directory
+    const key = join(path, "key.pem")
+    let looks = 0
+    const files = {
+      certificate: join(path, "certificate.pem"),
+      get key() {
+        looks++
+        return key
+      }
+    }
+    const lines: Array<string> = []
+    const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+    /** What several looks at the files have written. */
+    const said = Effect.suspend(() => {
+      const goal = looks + 4
+      return Effect.map(
+        eventually(Effect.sync(() => looks), { until: (now) => now >= goal }),
+        () => lines.splice(0).join("; ")
+      )
+    })
+    const now = yield* Clock.currentTimeMillis
+    const certificateOf = (days: number) => makeCertificates(now + days * 86_400_000)
+    /** As a whole. */
+    const write = (file: string, text: string) =>
+      Effect.promise(() => writeFile(`${file}.new`, text).then(() => rename(`${file}.new`, file)))
+    const [expired, early] = [certificateOf(-2000), certificateOf(2)]
+    yield* write(files.certificate, expired.certificate)
+    yield* write(key, expired.key)
+    yield* CertificateFiles.renewals(files, expired, "1 millis").pipe(
+      Stream.runDrain,
+      Effect.provide(logger),
+      Effect.forkScoped
+    )
+    assert.match(yield* said, /^The certificate in \S+certificate.pem has expired, at \S+: clients refuse it$/)
+    assert.strictEqual(yield* said, "")
+    yield* Effect.promise(() => rm(key))
+    assert.match(yield* said, /^The certificate is not renewed: \S+key.pem cannot be read \(.*ENOENT[^;]*$/)
+    yield* write(files.certificate, early.certificate)
+    yield* write(key, early.key)
+    assert.match(yield* said, /^The certificate in \S+certificate.pem counts from \S+ on: clients refuse it$/)
   }))
 
 it.live("a port that is none is a failure that names it", () =>

@@ -29,7 +29,7 @@ import {
   type TlsOptions
 } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Stream } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { Otlp } from "effect/observability"
 import { createServer } from "node:http"
@@ -63,7 +63,9 @@ const loadCertificate = Effect.fnUntraced(function*(config: ServerConfig) {
       return new InvalidConfig({ message: `${variable}: ${file} cannot be read (${String(cause)})` })
     })
   )
-  return { ...current, renewals: CertificateFiles.renewals(files, current) }
+  // One look at the files, and one line in the log, for both listeners.
+  const renewals = yield* Stream.share(CertificateFiles.renewals(files, current), { capacity: 1, replay: 1 })
+  return { ...current, renewals }
 })
 
 /** How many connections this process takes. HTTP and HTTPS take half each of what is for HTTP. */
