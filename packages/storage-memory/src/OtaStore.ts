@@ -88,6 +88,13 @@ const make = Effect.gen(function*() {
     return task
   }
 
+  const hasPassed = (task: OtaTask): boolean =>
+    isStagePassed(task) && isStagePassed(
+      task,
+      ota.recordsOfTask(task.taskId).slice(0, stageSize(task, task.stage))
+        .filter(({ status }) => status === "succeeded").length
+    )
+
   const endTask = (
     taskId: number,
     to: "passed" | "failed" | "cancelled",
@@ -311,7 +318,7 @@ const make = Effect.gen(function*() {
             endTask(taskId, "cancelled", ["pending"], task.updatedAt)
             changed.set(taskId, tasks.get(taskId)!)
           }
-          for (let next: OtaTask | undefined = task; next !== undefined && isStagePassed(next);) {
+          for (let next: OtaTask | undefined = task; next !== undefined && hasPassed(next);) {
             next = openStage(taskId, next.stage + 1, next.updatedAt)
             if (next !== undefined) changed.set(taskId, next)
           }

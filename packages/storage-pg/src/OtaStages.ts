@@ -58,13 +58,24 @@ const openStage = Effect.fnUntraced(
   }
 )
 
+const hasPassed = Effect.fnUntraced(function*(
+  sql: PgClient.PgClient,
+  task: OtaTask
+): Effect.fn.Return<boolean, SqlError.SqlError> {
+  if (!isStagePassed(task)) return false
+  const [open] = yield* sql<{ readonly succeeded: number }>`
+    SELECT count(*)::int AS succeeded FROM ota_record
+    WHERE task_id = ${task.taskId} AND place < ${stageSize(task, task.stage)} AND status = ${recordNumber.succeeded}`
+  return isStagePassed(task, open!.succeeded)
+})
+
 /** Opens the stages of the task that open by themselves, within a transaction. Returns the task afterwards. */
 export const openPassed = Effect.fnUntraced(function*(
   sql: PgClient.PgClient,
   changed: OtaTask
 ): Effect.fn.Return<OtaTask, SqlError.SqlError> {
   let task = changed
-  while (isStagePassed(task)) {
+  while (yield* hasPassed(sql, task)) {
     const opened = yield* openStage(sql, task.taskId, task.stage + 1, task.updatedAt)
     if (Option.isNone(opened)) return task
     task = opened.value

@@ -52,10 +52,19 @@ const openStage = (sql: Statements, taskId: number, stage: number, firstDue: num
   return task
 }
 
+const hasPassed = (sql: Statements, task: OtaTask): boolean => {
+  if (!isStagePassed(task)) return false
+  const [open] = sql.all<{ readonly succeeded: number }>(
+    "SELECT count(*) AS succeeded FROM ota_record WHERE task_id = ? AND place < ? AND status = 'succeeded'",
+    [task.taskId, stageSize(task, task.stage)]
+  )
+  return isStagePassed(task, open!.succeeded)
+}
+
 /** Opens the stages of the task that open by themselves, within a transaction. Returns the task afterwards. */
 export const openPassed = (sql: Statements, changed: OtaTask): OtaTask => {
   let task = changed
-  while (isStagePassed(task)) {
+  while (hasPassed(sql, task)) {
     const opened = openStage(sql, task.taskId, task.stage + 1, task.updatedAt)
     if (opened === undefined) return task
     task = opened

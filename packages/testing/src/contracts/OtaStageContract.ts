@@ -62,6 +62,19 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(open.slice(1, 2).map(({ dueAt }) => dueAt), rollout(taskId, task!.updatedAt, 1))
       }))
 
+    it.effect("opens no stage by the success of a device that waits for a later one", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(5)
+        const draft = newTask(firmware, { stages: [40], stageSuccessPercent: 50 })
+        const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+        const records = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        const { tasks: [before] } = yield* store.save([changed(records[3]!, "succeeded")])
+        assert.deepInclude(before, { stage: 1, counts: { ...before!.counts, pending: 4, succeeded: 1 } })
+        const { tasks: [after] } = yield* store.save([changed(records[1]!, "succeeded")])
+        assert.strictEqual(after!.stage, 2)
+      }))
+
     it.effect("cancels a task with the change by which too many of its devices have failed", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore

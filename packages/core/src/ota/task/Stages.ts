@@ -20,9 +20,12 @@ export const stageSize = ({ counts, stages }: Pick<OtaTask, "counts" | "stages">
 
 /**
  * Whether the next stage opens by itself: enough devices of those that may have
- * the firmware have succeeded, and too many have not failed.
+ * the firmware have succeeded, and too many have not failed. `succeeded`: how many
+ * of those at the first {@link stageSize} places have succeeded; others may run
+ * the version already. Default: all of the task that have, so that `false` needs
+ * no look at its records.
  */
-export const isStagePassed = (task: OtaTask): boolean =>
+export const isStagePassed = (task: OtaTask, succeeded: number = task.counts.succeeded): boolean =>
   task.kind === "upgrade" && task.stageSuccessPercent > 0 && isOngoing(task) && !isAborted(task) &&
   task.stage < stageCount(task) &&
-  task.counts.succeeded * 100 >= stageSize(task, task.stage) * task.stageSuccessPercent
+  succeeded * 100 >= stageSize(task, task.stage) * task.stageSuccessPercent
