@@ -48,7 +48,12 @@ const ShadowDesired = NodeBus.channel(
 /** How many changes a session has been told of, or finds when it is attached, and its turn to be told. */
 class Told {
   changes = 0
-  readonly turn = Semaphore.makeUnsafe(1)
+  #turn: Semaphore.Semaphore | undefined
+
+  /** Most sessions are never told of a change. */
+  get turn(): Semaphore.Semaphore {
+    return this.#turn ??= Semaphore.makeUnsafe(1)
+  }
 }
 
 /**
