@@ -1,4 +1,4 @@
-import { defaultProjectId, DeviceCloud, PresenceStore, Shadows } from "@device-cloud/core"
+import { defaultProjectId, DeviceCloud, PresenceStore, Shadows, ShadowStore } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
@@ -32,6 +32,43 @@ it.effect("what a device is told last is what is desired of it, also if an earli
       yield* shadows.desire(defaultProjectId, device.deviceId, { level: 2 })
       yield* Deferred.succeed(goesOn, undefined)
       yield* Fiber.join(first)
+      yield* TestClock.adjust("1 second")
+      const told = (yield* Queue.clear(received)).filter(({ method }) => method === "thing.shadow")
+      assert.deepNestedInclude(told.at(-1)?.params, { "state.desired": { level: 2 } })
+    }).pipe(Effect.provide(DeviceCloud.layer.pipe(
+      Layer.provideMerge(slowly),
+      Layer.provideMerge(StorageMemory.layer),
+      Layer.provideMerge(PlatformNode.layer)
+    )))
+  }))
+
+it.effect("what a device is told last is what is desired of it, also if that changes while it connects", () =>
+  Effect.gen(function*() {
+    const isHeld = yield* Deferred.make<void>()
+    const goesOn = yield* Deferred.make<void>()
+    let holds = false
+    const slowly = Layer.effect(
+      ShadowStore,
+      Effect.map(ShadowStore, (store) => ({
+        ...store,
+        get: (deviceId) =>
+          Effect.tap(store.get(deviceId), () => {
+            if (!holds) return Effect.void
+            holds = false
+            return Effect.andThen(Deferred.succeed(isHeld, undefined), Deferred.await(goesOn))
+          })
+      }))
+    )
+    yield* Effect.gen(function*() {
+      const shadows = yield* Shadows
+      const device = yield* Fixtures.createDevice()
+      yield* shadows.desire(defaultProjectId, device.deviceId, { level: 1 })
+      holds = true
+      const { received } = yield* SimulatedDevice.connect(device)
+      yield* Deferred.await(isHeld)
+      yield* shadows.desire(defaultProjectId, device.deviceId, { level: 2 })
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.succeed(goesOn, undefined)
       yield* TestClock.adjust("1 second")
       const told = (yield* Queue.clear(received)).filter(({ method }) => method === "thing.shadow")
       assert.deepNestedInclude(told.at(-1)?.params, { "state.desired": { level: 2 } })

@@ -11,7 +11,7 @@ import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { equalJson, type Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
-import { delta, isReportedAfter, reportedAt, type Shadow } from "../shadow/Shadow.ts"
+import { isReportedAfter, reportedAt, type Shadow } from "../shadow/Shadow.ts"
 import * as ShadowPush from "../shadow/ShadowPush.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import {
@@ -93,7 +93,7 @@ const make = Effect.gen(function*() {
   const codecs = yield* CodecCache
   const sessions = yield* DeviceSessions
   const { nodeId } = yield* NodeBus
-  const pushShadow = yield* ShadowPush.make
+  const { pushDifference } = yield* ShadowPush.make
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   /** Of sessions through which commands may be delivered. */
@@ -302,12 +302,7 @@ const make = Effect.gen(function*() {
 
   /** Tells a device that has connected what is desired of it, and delivers what waits for it. */
   const readFirst = Effect.fnUntraced(function*(session: DeviceSession) {
-    const { deviceId } = session.connection.device
-    const shadow = yield* untilStored(shadows.get(deviceId))
-    const now = yield* Clock.currentTimeMillis
-    if (Option.isSome(shadow) && Object.keys(delta(shadow.value, now)).length > 0) {
-      yield* pushShadow(deviceId, shadow.value)
-    }
+    yield* pushDifference(session.connection.device.deviceId)
     yield* read(session)
   })
 

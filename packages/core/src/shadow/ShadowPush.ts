@@ -14,29 +14,45 @@ import { delta, type Shadow } from "./Shadow.ts"
 import { shadowControl } from "./ShadowDocument.ts"
 import { ShadowStore } from "./ShadowStore.ts"
 
-/**
- * Returns a function that sends the desired values of `shadow` to its device if that
- * is connected to this node: now, or as they are when the device begins to listen.
- */
+/** Tells devices that are connected to this node. */
 export const make = Effect.gen(function*() {
   const sessions = yield* DeviceSessions
   const store = yield* ShadowStore
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
-  const sendNewest = Effect.fnUntraced(function*(session: DeviceSession, deviceId: DeviceId) {
-    const found = yield* untilStored(store.get(deviceId))
-    if (Option.isNone(found) || sessions.session(deviceId) !== session) return
-    const now = yield* Clock.currentTimeMillis
-    if (Object.keys(delta(found.value, now)).length > 0) yield* sessions.deliver(deviceId, shadowControl(found.value))
-  }, Effect.catchCause((cause) => Effect.logError("A device could not be told what is desired", cause)))
-
-  return (deviceId: DeviceId, shadow: Shadow): Effect.Effect<void> =>
+  /** Sends the desired values of `shadow` to its device: now, or as they are when the device begins to listen. */
+  const push = (deviceId: DeviceId, shadow: Shadow): Effect.Effect<void> =>
     Effect.suspend(() => {
       const session = sessions.session(deviceId)
       if (session === undefined) return Effect.void
-      const listens = session.connection.hearsShadow?.(() => void runFork(sendNewest(session, deviceId))) ?? true
+      const listens = session.connection.hearsShadow?.(() => void runFork(begin(deviceId))) ?? true
       return listens ? Effect.asVoid(sessions.deliver(deviceId, shadowControl(shadow))) : Effect.void
     })
+
+  /**
+   * Sends what is desired of a device if it has not reported that. What has changed
+   * meanwhile is sent again: the device may have been told of it before.
+   */
+  const pushDifference = Effect.fnUntraced(function*(deviceId: DeviceId) {
+    let told: string | undefined
+    while (true) {
+      const shadow = Option.getOrUndefined(yield* untilStored(store.get(deviceId)))
+      if (shadow === undefined) return
+      const now = yield* Clock.currentTimeMillis
+      const desired = JSON.stringify(shadow.desired)
+      if (told === undefined ? Object.keys(delta(shadow, now)).length === 0 : told === desired) return
+      told = desired
+      yield* push(deviceId, shadow)
+    }
+  })
+
+  const begin = (deviceId: DeviceId) =>
+    Effect.catchCause(
+      pushDifference(deviceId),
+      (cause) => Effect.logError("A device could not be told what is desired", cause)
+    )
+
+  return { push, pushDifference }
 })
 
 /** What is desired of a device has changed on another node than its owner's: so many times by now. */
@@ -69,7 +85,7 @@ export const makeAnywhere = Effect.gen(function*() {
   const store = yield* ShadowStore
   const { nodeId } = yield* NodeBus
   const channel = yield* ShadowDesired
-  const push = yield* make
+  const { push } = yield* make
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const all = new WeakMap<DeviceSession, Told>()
 
