@@ -267,12 +267,13 @@ describe("the codec of a product", () => {
       const failure = Result.getOrThrow(Result.flip(read(parts(part))))
       assert.include(failure.message, path)
     }
-    let nested: unknown = { type: "uint", size: 1, to: "a" }
-    for (let i = 0; i < 12; i++) nested = { type: "object", to: "a", parts: [nested] }
-    assert.include(
-      issuesOf(parts({ type: "object", to: "params.a", parts: [nested] })).join(),
-      "Expected at most 8 parts inside each other"
-    )
+    const inside = (others: number) => {
+      let part: unknown = { type: "uint", size: 1, to: "params.a" }
+      for (let i = 0; i < others; i++) part = { type: "object", parts: [part] }
+      return issuesOf(parts(part)).join()
+    }
+    assert.strictEqual(inside(8), "")
+    assert.include(inside(9), "Expected a part inside at most 8 others")
     const many = Array.from({ length: 600 }, (_, i) => ({ type: "uint", size: 1, to: `params.a${i}` }))
     assert.include(issuesOf(parts(...many)).join(), "Expected at most 512 parts")
     assert.include(

@@ -181,7 +181,18 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
         product.productKey,
         "metadata",
         JSON.stringify({
-          properties: [{ id: "level", name: "Level", accessMode: "rw", dataType: { type: "int", min: 0, max: 9 } }],
+          properties: [
+            { id: "level", name: "Level", accessMode: "rw", dataType: { type: "int", min: 0, max: 9 } },
+            {
+              id: "place",
+              name: "Place",
+              accessMode: "rw",
+              dataType: {
+                type: "struct",
+                specs: [{ id: "floor", name: "Floor", dataType: { type: "int", min: 0, max: 9 } }]
+              }
+            }
+          ],
           services: [{
             id: "reset",
             name: "Reset",
@@ -195,10 +206,18 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
         URI: "action/device/service",
         params: { device_id: device.deviceId, service_id: "reset", items }
       })
-      const refused = yield* Effect.flip(createScene({ actions: [call({ delay: 99 }), set(device, { level: 10 })] }))
+      const refused = yield* Effect.flip(createScene({
+        actions: [call({ delay: 99 }), set(device, { level: 10, "a/b": 1, place: { floor: 10 } })]
+      }))
       assert.deepStrictEqual(
-        refused._tag === "InvalidInput" && refused.issues.map(({ path }) => path.join(".")),
-        ["actions.0.params.items", "actions.1.params.items.level"]
+        refused._tag === "InvalidInput" &&
+          refused.issues.map(({ message, path }) => `${path.slice(3).join(" ")}: ${message}`),
+        [
+          "items delay: expected a whole number from 0 to 60",
+          "items level: expected a whole number from 0 to 9",
+          "items a/b: the thing model has no such property",
+          "items place floor: expected a whole number from 0 to 9"
+        ]
       )
       const sceneId = yield* newScene({ actions: [call({ delay: 5 }), set(device, { level: 9 })] })
       yield* models.clear(defaultProjectId, product.productKey)

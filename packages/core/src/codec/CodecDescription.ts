@@ -11,7 +11,7 @@ export const maxMessageBytes = 16_384
 export const maxMessages = 32
 /** Parts in a whole description. */
 export const maxParts = 512
-/** Parts inside each other. */
+/** Parts around a part. */
 export const maxNesting = 8
 /** Values that one message may hold. */
 export const maxValues = 4096

@@ -67,7 +67,7 @@ export class PartCompiler {
   /** From the last part to the first: what follows a part must be known. */
   #sequence(parts: ReadonlyArray<Part>, place: Place): Layout {
     if (place.depth > maxNesting) {
-      return this.#refuse(place.path, `Expected at most ${maxNesting} parts inside each other`)
+      return this.#refuse(place.path, `Expected a part inside at most ${maxNesting} others`)
     }
     const layouts: Array<Layout> = []
     for (let i = parts.length - 1; i >= 0; i--) {
@@ -170,7 +170,7 @@ export class PartCompiler {
       this.#refuse(ofPath, "Expected a uint, int, float, text, object or array without `to`")
     }
     if (++this.#parts > maxParts) this.#refuse(ofPath, `Expected at most ${maxParts} parts in the description`)
-    if (place.depth >= maxNesting) this.#refuse(ofPath, `Expected at most ${maxNesting} parts inside each other`)
+    if (place.depth >= maxNesting) this.#refuse(ofPath, `Expected a part inside at most ${maxNesting} others`)
     if (this.issues.length > 0) return emptyValue
     if ("at" in part.of && part.of.at !== undefined) this.#refuse([...ofPath, "at"], "Expected no place in an array")
     const element = this.#value(part.of, "", {

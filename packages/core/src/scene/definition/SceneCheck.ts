@@ -51,7 +51,7 @@ export interface CheckAgainst {
   readonly refuseUrl: (url: string) => string | undefined
 }
 
-type Refuse = (name: string, message: string) => void
+type Refuse = (name: string, message: string, member?: InputIssue["path"]) => void
 
 /** Returns the type of the property or output that the part is about, or why there is none. */
 const typeOf = (validator: ModelValidator, part: Trigger | Condition): DataType | string => {
@@ -91,8 +91,8 @@ export const checkRules = Effect.fnUntraced(function*(
   { before, now, projectId, rules, sceneId, timeZone }: Checked
 ): Effect.fn.Return<ReadonlyArray<string>, InvalidInput | StoreError> {
   const issues: Array<InputIssue> = []
-  const refuser = (list: keyof SceneRules, position: number): Refuse => (name, message) =>
-    issues.push({ path: [list, position, "params", ...name.split("/")], message })
+  const refuser = (list: keyof SceneRules, position: number): Refuse => (name, message, member = []) =>
+    issues.push({ path: [list, position, "params", name, ...member], message })
 
   const productExists = new Map<ProductKey, boolean>()
   const hasProduct = Effect.fnUntraced(function*(productKey: ProductKey) {
@@ -156,7 +156,7 @@ export const checkRules = Effect.fnUntraced(function*(
     if (action._tag === "SetProperties") {
       for (const [id, value] of Object.entries(action.items)) {
         const checked = validator.desired(id, value)
-        if (checked instanceof Misfit) refuse(`items/${id}`, checked.message)
+        if (checked instanceof Misfit) refuse("items", checked.issue.message, [id, ...checked.issue.path])
       }
       return
     }
@@ -168,7 +168,7 @@ export const checkRules = Effect.fnUntraced(function*(
       return refuse("service_id", `Expected an asynchronous service; ${action.serviceId} is not`)
     }
     const checked = service.input(action.items)
-    if (checked instanceof Misfit) refuse("items", checked.message)
+    if (checked instanceof Misfit) refuse("items", checked.issue.message, checked.issue.path)
   }
 
   const checkAction = Effect.fnUntraced(function*(action: Action, refuse: Refuse) {
