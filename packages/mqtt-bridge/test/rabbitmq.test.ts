@@ -224,6 +224,19 @@ describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link 
           yield* Effect.acquireRelease(broker.mayPublish(false), () => broker.mayPublish(true))
           assert.match((yield* Effect.flip(publish)).message, /RabbitMQ has not taken a message/)
           yield* eventually(Effect.sync(() => messages.length), { until: (count) => count === 2, ...patient })
+          // Nor may all that is needed be declared again: what carries goes on.
+          const admin = yield* Effect.acquireRelease(
+            Effect.promise(() => connect(broker.amqpUrl)),
+            (connection) => Effect.promise(() => connection.close())
+          )
+          const exchange = "device-cloud.from-devices"
+          yield* Effect.promise(() => admin.createChannel().then((channel) => channel.deleteExchange(exchange)))
+          const isDeclared = Effect.promise(async () => {
+            const channel = await admin.createChannel()
+            channel.on("error", () => {})
+            return channel.checkExchange(exchange).then(() => true, () => false)
+          })
+          yield* eventually(isDeclared, { until: (is) => is, ...patient })
           yield* broker.mayPublish(true)
           yield* eventually(Effect.exit(publish), { until: Exit.isSuccess, ...patient })
           assert.deepStrictEqual(messages, [

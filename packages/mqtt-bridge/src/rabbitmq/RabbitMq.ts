@@ -65,9 +65,15 @@ const make = (
         isCarrying = false
       })
     )
-    const declaring = yield* attempt(() => connection.createChannel())
-    declaring.on("error", () => {})
-    const declareAll = attempt(() => declare(declaring, prefix, shares))
+    // On a channel of its own: RabbitMQ ends one on which it refuses something.
+    const declareAll = Effect.acquireUseRelease(
+      attempt(() => connection.createChannel()),
+      (channel) => {
+        channel.on("error", () => {})
+        return attempt(() => declare(channel, prefix, shares))
+      },
+      close
+    )
     yield* declareAll
     publisher = yield* Publisher.make(yield* opened)
     isCarrying = true
@@ -80,7 +86,8 @@ const make = (
       }),
       Effect.repeat(Schedule.spaced(balanceInterval))
     )
-    const declaringAgain = Effect.forever(Effect.andThen(Effect.sleep(declareInterval), declareAll))
+    // What was declared before still carries: a refusal ends nothing, and the next time may do.
+    const declaringAgain = Effect.forever(Effect.andThen(Effect.sleep(declareInterval), Effect.ignore(declareAll)))
     yield* Effect.raceAllFirst([balancing, declaringAgain, Deferred.await(ended)])
   })
 
