@@ -6,6 +6,18 @@ import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 
+/** A cloud in memory with a store that waits when a test says so. */
+const cloudOn = <Store extends PresenceStore | ShadowStore>(slowly: Layer.Layer<Store, never, Store>) =>
+  DeviceCloud.layer.pipe(
+    Layer.provideMerge(slowly),
+    Layer.provideMerge(StorageMemory.layer),
+    Layer.provideMerge(PlatformNode.layer)
+  )
+
+/** What the device was told last is desired of it. */
+const lastControl = (received: SimulatedDevice.SimulatedDevice["received"]) =>
+  Effect.map(Queue.clear(received), (all) => all.findLast(({ method }) => method === "thing.shadow")?.params)
+
 it.effect("what a device is told last is what is desired of it, also if an earlier change is noted later", () =>
   Effect.gen(function*() {
     const isHeld = yield* Deferred.make<void>()
@@ -33,13 +45,8 @@ it.effect("what a device is told last is what is desired of it, also if an earli
       yield* Deferred.succeed(goesOn, undefined)
       yield* Fiber.join(first)
       yield* TestClock.adjust("1 second")
-      const told = (yield* Queue.clear(received)).filter(({ method }) => method === "thing.shadow")
-      assert.deepNestedInclude(told.at(-1)?.params, { "state.desired": { level: 2 } })
-    }).pipe(Effect.provide(DeviceCloud.layer.pipe(
-      Layer.provideMerge(slowly),
-      Layer.provideMerge(StorageMemory.layer),
-      Layer.provideMerge(PlatformNode.layer)
-    )))
+      assert.deepNestedInclude(yield* lastControl(received), { "state.desired": { level: 2 } })
+    }).pipe(Effect.provide(cloudOn(slowly)))
   }))
 
 it.effect("what a device is told last is what is desired of it, also if that changes while it connects", () =>
@@ -70,11 +77,6 @@ it.effect("what a device is told last is what is desired of it, also if that cha
       yield* TestClock.adjust("1 second")
       yield* Deferred.succeed(goesOn, undefined)
       yield* TestClock.adjust("1 second")
-      const told = (yield* Queue.clear(received)).filter(({ method }) => method === "thing.shadow")
-      assert.deepNestedInclude(told.at(-1)?.params, { "state.desired": { level: 2 } })
-    }).pipe(Effect.provide(DeviceCloud.layer.pipe(
-      Layer.provideMerge(slowly),
-      Layer.provideMerge(StorageMemory.layer),
-      Layer.provideMerge(PlatformNode.layer)
-    )))
+      assert.deepNestedInclude(yield* lastControl(received), { "state.desired": { level: 2 } })
+    }).pipe(Effect.provide(cloudOn(slowly)))
   }))

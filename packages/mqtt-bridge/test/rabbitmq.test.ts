@@ -11,6 +11,13 @@ import * as RabbitTestServer from "./RabbitTestServer.ts"
 
 const patient = { timeout: "40 seconds" } as const
 
+/** A connection of the test's own to the broker, which a test may end. */
+const connectionTo = (broker: { readonly amqpUrl: string }) =>
+  Effect.acquireRelease(
+    Effect.promise(() => connect(broker.amqpUrl)),
+    (connection) => Effect.ignore(Effect.tryPromise(async () => await connection.close()))
+  )
+
 /** Serves all shares of a broker. `onMessage` gets the messages of devices. */
 const serve = Effect.fnUntraced(function*(
   broker: { readonly amqpUrl: string; readonly mqttUrl: string },
@@ -27,11 +34,7 @@ const serve = Effect.fnUntraced(function*(
     })
   )
   yield* eventually(Effect.sync(() => opened.length), { until: (count) => count === 8, ...patient })
-  const connection = yield* Effect.acquireRelease(
-    Effect.promise(() => connect(broker.amqpUrl)),
-    // A test may have ended it.
-    (connection) => Effect.ignore(Effect.tryPromise(async () => await connection.close()))
-  )
+  const connection = yield* connectionTo(broker)
   const channel = yield* Effect.promise(() => connection.createConfirmChannel())
   return {
     link,
@@ -225,10 +228,7 @@ describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link 
           assert.match((yield* Effect.flip(publish)).message, /RabbitMQ has not taken a message/)
           yield* eventually(Effect.sync(() => messages.length), { until: (count) => count === 2, ...patient })
           // Nor may all that is needed be declared again: what carries goes on.
-          const admin = yield* Effect.acquireRelease(
-            Effect.promise(() => connect(broker.amqpUrl)),
-            (connection) => Effect.promise(() => connection.close())
-          )
+          const admin = yield* connectionTo(broker)
           const exchange = "device-cloud.from-devices"
           yield* Effect.promise(() => admin.createChannel().then((channel) => channel.deleteExchange(exchange)))
           const isDeclared = Effect.promise(async () => {
@@ -261,13 +261,8 @@ describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link 
             settle()
             if (topic === own) heard.push(topic)
           })
-          const admin = yield* Effect.flatMap(
-            Effect.acquireRelease(
-              Effect.promise(() => connect(broker.amqpUrl)),
-              (connection) => Effect.promise(() => connection.close())
-            ),
-            (connection) => Effect.promise(() => connection.createChannel())
-          )
+          const connection = yield* connectionTo(broker)
+          const admin = yield* Effect.promise(() => connection.createChannel())
           yield* Effect.promise(() => admin.deleteExchange("device-cloud.from-devices"))
           yield* eventually(
             Effect.andThen(say(own), Effect.sync(() => heard.length)),
