@@ -169,6 +169,10 @@ for (const [name, storage] of storages) {
           const answer = yield* put(body)
           assert.deepStrictEqual([answer.body.code, Object.keys(answer.body.data.issues)], [40001, ["nickname"]])
         }
+        assert.strictEqual(
+          (yield* put({ nickname: "x".repeat(129) })).body.message,
+          "nickname: Expected at most 128 characters"
+        )
         assert.strictEqual((yield* call("PUT", "/things/missing", { body: { nickname: "" } })).body.code, 40402)
       }))
 

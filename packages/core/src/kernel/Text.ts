@@ -13,7 +13,8 @@ const wellFormed = Schema.isPattern(wellFormedText, {
 })
 
 /** Text of at most `maxLength` UTF-16 code units, without NUL characters and unpaired surrogates. */
-export const Text = (maxLength: number) => Schema.String.check(wellFormed, Schema.isMaxLength(maxLength))
+export const Text = (maxLength: number) =>
+  Schema.String.check(wellFormed, Schema.isMaxLength(maxLength, { expected: `at most ${maxLength} characters` }))
 
 /** Like {@link Text}, with at least one character that is not white space. */
 export const NonBlankText = (maxLength: number) =>
