@@ -72,9 +72,9 @@ export class BulkCommands extends Context.Service<BulkCommands, {
     page: PageRequest
   ) => Effect.Effect<Page<BulkDevice>, InvalidInput | BulkCommandNotFound | StoreError>
   /**
-   * Cancels the bulk command: devices that have not been asked never are, and in
-   * the background the commands that are still queued are cancelled. Commands that
-   * devices have got go on. Fails with `BulkCommandCancelled` if it is cancelled already.
+   * Cancels the bulk command: devices that have not been asked never are, but for
+   * at most 250 whose turn it is, and in the background the commands that are still
+   * queued are cancelled. Commands that devices have got go on. Fails with `BulkCommandCancelled` if it is cancelled already.
    */
   readonly cancel: (
     projectId: ProjectId,
