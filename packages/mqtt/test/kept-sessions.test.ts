@@ -253,5 +253,29 @@ layer(MqttTestServer.layer(slowPresence), { excludeTestServices: true })(
         yield* cut(device, next)
         assert.isTrue(yield* isPresent(device))
       }).pipe(Effect.ensuring(doors.open)))
+
+    it.effect("of two connections that are let in together the later one stays, also if the earlier one gets a session back", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        yield* comeAndGo(device, 1)
+        yield* doors.close
+        const sessions = yield* DeviceSessions
+        const connect = Effect.fnUntraced(function*(device: Device, clean: boolean) {
+          const before = sessions.session(device.deviceId)
+          const wire = yield* RawMqttSocket.open()
+          yield* wire.write(RawMqttSocket.connectPacket(device, { clean }))
+          yield* eventually(Effect.sync(() => sessions.session(device.deviceId)), { until: (now) => now !== before })
+          return wire
+        })
+        // While its connection is stored, the others gather.
+        yield* connect(yield* Fixtures.createDevice(), true)
+        const earlier = yield* connect(device, false)
+        const later = yield* connect(device, true)
+        yield* doors.open
+        yield* earlier.rest
+        assert.deepInclude(yield* later.take, { cmd: "connack", returnCode: 0, sessionPresent: false })
+        yield* later.write(ping)
+        assert.deepInclude(yield* later.take, { cmd: "pingresp" })
+      }).pipe(Effect.ensuring(doors.open)))
   }
 )

@@ -20,7 +20,7 @@ interface BrokerMembers {
   /** Connected clients by their id. */
   readonly clients: Record<string, Client | undefined>
   /** Closes the earlier client of the same id, then counts this one as connected. */
-  readonly registerClient: (client: Client) => void
+  registerClient: (client: Client) => void
   /** Forgets the client of this id. */
   unregisterClient: (client: Client) => void
 }
@@ -144,13 +144,19 @@ const keepAliveMissed = (client: Client): void => void client.emit("error", new 
 
 /**
  * Aedes removes a client by its id when it closes. Keeps a client that closes
- * late from removing the newer client of the same id.
+ * late from removing the newer client of the same id, and one that gets its
+ * subscriptions back meanwhile from taking the place of the newer one.
  */
-export const keepNewerClients = (broker: Aedes): void => {
+export const keepNewerClients = (broker: Aedes, isNewer: (client: Client, than: Client) => boolean): void => {
   const members = brokerMembers(broker)
-  const unregister = members.unregisterClient
+  const { registerClient, unregisterClient } = members
+  members.registerClient = (client) => {
+    const known = members.clients[client.id]
+    if (client.closed || (known !== undefined && isNewer(known, client))) client.close()
+    else registerClient.call(broker, client)
+  }
   members.unregisterClient = (client) => {
-    if (members.clients[client.id] === client) unregister.call(broker, client)
+    if (members.clients[client.id] === client) unregisterClient.call(broker, client)
   }
 }
 

@@ -39,6 +39,10 @@ export class DeviceBroker extends Aedes {
     /** The QoS 2 packets that are being consumed, by client and packet identifier, with who waits for it. */
     const consuming = new Map<string, Array<Done>>()
 
+    /** When clients were let in: the number of each among all. */
+    const letIn = new WeakMap<Client, number>()
+    let lastLetIn = 0
+
     /**
      * Consumes a packet once, also when it comes again before it was confirmed, on
      * this connection or the next one of the session, and confirms it each time.
@@ -86,6 +90,7 @@ export class DeviceBroker extends Aedes {
       authenticate: (client, username, password, done) =>
         options.authenticate(client, username, password, (error, isAuthentic) => {
           const isAccepted = error === null && isAuthentic === true && !client.closed && !this.closed
+          if (isAccepted) letIn.set(client, ++lastLetIn)
           // Aedes restores subscriptions, and tells the client of its session only if there are some.
           if (!isAccepted || (!client.clean && sessions.subscriptions(client.id).length > 0)) {
             return done(error, isAuthentic)
@@ -111,7 +116,7 @@ export class DeviceBroker extends Aedes {
         }
       }
     })
-    keepNewerClients(this)
+    keepNewerClients(this, (client, than) => letIn.get(client)! > letIn.get(than)!)
     this.on("client", ({ id }) => sessions.resumed(id))
     this.on("clientDisconnect", ({ clean, id }) => {
       if (!clean) sessions.left(id)
