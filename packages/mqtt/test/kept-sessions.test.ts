@@ -7,7 +7,8 @@ import {
   DeviceStore,
   PresenceStore,
   Products,
-  Projects
+  Projects,
+  StoreError
 } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
@@ -218,12 +219,16 @@ layer(MqttTestServer.layer(GatedStorage.layer), { excludeTestServices: true })(
 
 /** While it is closed, no connection becomes that of its device. */
 const doors = Latch.makeUnsafe(true)
+/** Whether the store is away, which keeps connections. */
+let isAway = false
+const away = new StoreError({ operation: "PresenceStore.record", retryable: false, cause: "away" })
 
 const slowPresence = Layer.effect(
   PresenceStore,
   Effect.map(PresenceStore, (store): PresenceStore["Service"] => ({
     ...store,
-    record: (...args) => Effect.andThen(doors.await, store.record(...args))
+    record: (...args) =>
+      Effect.andThen(doors.await, Effect.suspend(() => isAway ? Effect.fail(away) : store.record(...args)))
   }))
 ).pipe(Layer.provideMerge(StorageMemory.layer))
 
@@ -277,5 +282,22 @@ layer(MqttTestServer.layer(slowPresence), { excludeTestServices: true })(
         yield* later.write(ping)
         assert.deepInclude(yield* later.take, { cmd: "pingresp" })
       }).pipe(Effect.ensuring(doors.open)))
+
+    it.effect("a clean connection that is refused because the store is away ends no session", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const { wire } = yield* open(device, 1)
+        isAway = true
+        const refused = yield* RawMqttSocket.open()
+        yield* refused.write(RawMqttSocket.connectPacket(device, { clean: true }))
+        assert.deepInclude(yield* refused.take, { cmd: "connack", returnCode: 3 })
+        yield* refused.rest
+        isAway = false
+        // The connection before goes on.
+        yield* wire.write(ping)
+        assert.deepInclude(yield* wire.take, { cmd: "pingresp" })
+        yield* cut(device, wire)
+        assert.isTrue(yield* isPresent(device))
+      }).pipe(Effect.ensuring(Effect.sync(() => void (isAway = false)))))
   }
 )

@@ -172,8 +172,6 @@ export const make = Effect.fnUntraced(function*(
     state: ConnectionState,
     { certificate, device }: Identified
   ) {
-    // The MQTT session belongs to the device, whatever client id it chose.
-    client.id = device.deviceId
     const connection = new MqttConnection({
       client,
       stream: state.stream,
@@ -188,6 +186,9 @@ export const make = Effect.fnUntraced(function*(
       maxUnsentBytes
     })
     connection.session = yield* sessions.attach(connection)
+    // The MQTT session belongs to the device, whatever client id it chose. A client that is refused has none:
+    // aedes ends that of a clean client with its connection.
+    client.id = device.deviceId
     kept.connects(client.id, connection.session)
     state.connection = connection
     state.drained = () => connection.drained()
