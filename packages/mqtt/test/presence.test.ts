@@ -10,10 +10,12 @@ import {
   SubDeviceSessions
 } from "@device-cloud/core"
 import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
-import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
+import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { everyStorage } from "../../../vitest.storages.ts"
+
+const { connectPacket, post } = RawMqttSocket
 
 /** What the history of a device says, the oldest first. It is what the feed has told, in the same order. */
 const presenceOf = Effect.fnUntraced(function*({ deviceId, projectId }: Device) {
@@ -68,6 +70,26 @@ for (const [name, storage] of everyStorage) {
         ])
         for (const { link } of events) assert.strictEqual(link?.address, "127.0.0.1")
         assert.lengthOf(new Set(events.map(({ link }) => link?.nodeId)), 1)
+      }))
+
+    it.effect("tells that a device has sent DISCONNECT, also in one piece with its CONNECT", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const wire = yield* RawMqttSocket.open()
+        yield* wire.write(
+          connectPacket(device),
+          post(device, { n: 1 }),
+          { cmd: "disconnect" },
+          post(device, { n: 2 })
+        )
+        const answers = yield* wire.rest
+        assert.deepStrictEqual(answers.map(({ cmd }) => cmd), ["connack"])
+        yield* whenOffline(device)
+        assert.deepStrictEqual((yield* presenceOf(device)).map(said), [
+          "online 1 over mqtt",
+          "offline 2 over mqtt: the device has sent DISCONNECT"
+        ])
+        assert.deepStrictEqual(yield* CloudState.reported(device), { n: 1 })
       }))
 
     it.effect("tells of a sub-device what its gateway does with it", () =>

@@ -173,18 +173,25 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
     stream.resume()
   }
 
+  const disconnect = () => {
+    engine.disconnected()
+    stream.removeListener("readable", read)
+    stream.end()
+    stream.resume()
+    options.onDisconnect()
+  }
+
   const onPacket = (packet: Packet) => {
     if (packet.bridgeMode === true) return refuse(unacceptableProtocolLevel)
     if (packet.protocolVersion === 5 && !client.connected) return refuse(unsupportedProtocolVersion)
     if (!keepsToProtocol(packet)) return violated()
     if (packet.cmd === "subscribe") keepSubscriptions(packet)
     if (packet.cmd === "puback" && client.connected) return onAcknowledge(packet.messageId ?? 0)
-    if (packet.cmd !== "disconnect" || !client.connected) return engine.handle(packet)
-    engine.disconnected()
-    stream.removeListener("readable", read)
-    stream.end()
-    stream.resume()
-    options.onDisconnect()
+    if (packet.cmd !== "disconnect" || !(client.connecting || client.connected)) return engine.handle(packet)
+    if (client.connected) return disconnect()
+    // It came with the CONNECT. Aedes handles what came before it when the client is connected, and nothing after it.
+    engine.stop()
+    client.once("connected", disconnect)
   }
 
   const engine = new PacketEngine(client, stream, {
