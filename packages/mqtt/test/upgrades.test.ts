@@ -356,6 +356,29 @@ for (const [name, storage] of storages) {
         }
       }))
 
+    it.effect("a device that knows the file gets no block while its window is closed, unless it has begun", () =>
+      Effect.gen(function*() {
+        const product = yield* createProduct
+        const [device] = (yield* Fixtures.createDevices(1, product)) as [Device]
+        const { firmwareId } = yield* storeFirmware(product, Buffer.alloc(1000, 1))
+        const now = yield* Clock.currentTimeMillis
+        const clockIn = (hours: number) => new Date(now + hours * 3_600_000).toISOString().slice(11, 16)
+        const { taskId } = yield* (yield* UpgradeTasks).createUpgradeTask(defaultProjectId, firmwareId, {
+          scopeMode: "targeted",
+          deviceIds: [device.deviceId],
+          startWindow: { start: clockIn(2), end: clockIn(3) }
+        })
+        const connected = yield* MqttDevice.connect(device)
+        const ask = Effect.map(
+          askForBlock(connected, blockParams(firmwareId, 256, 0)),
+          ({ bytes, head }) => [head.code, bytes.length]
+        )
+        assert.deepStrictEqual(yield* ask, [404, 0])
+        yield* progress(device, connected, "10")
+        yield* untilStatus(taskId, device, "upgrading")
+        assert.deepStrictEqual(yield* ask, [200, 256])
+      }))
+
     it.effect("a device says how it wants to download, and is told when that cannot be", () =>
       Effect.gen(function*() {
         const tasks = yield* UpgradeTasks

@@ -2,12 +2,13 @@
  * The blocks of firmware that devices download over their own connection. See
  * docs/protocol/upgrades.md.
  */
-import { Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { DeviceIdentity } from "../../device/Device.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import { type DeviceReply, failure, fieldError, success, systemError } from "../../uplink/DeviceReply.ts"
 import { FirmwareFiles } from "../firmware/FirmwareFiles.ts"
 import { OtaStore } from "../task/OtaStore.ts"
+import { isEarly } from "../task/StartWindow.ts"
 import { isReleased } from "../task/UpgradeStateMachine.ts"
 import type { Assignment } from "../task/UpgradeTask.ts"
 import { type BlockRequest, streamFileId } from "./BlockRequest.ts"
@@ -54,6 +55,7 @@ const make = Effect.gen(function*() {
       record.deviceId === device.deviceId && firmware.firmwareId === streamId && isReleased(task, record)
     )
     if (assignment === undefined || fileId !== streamFileId) return notForDevice
+    if (isEarly(assignment, yield* Clock.currentTimeMillis)) return notForDevice
     const file = Option.getOrUndefined(yield* files.find(assignment.firmware))
     if (file === undefined) {
       return failure(404, `the file is not stored here; it is at ${assignment.firmware.ossPath}`)

@@ -12,7 +12,7 @@ import type { ProjectId } from "../../project/Project.ts"
 import { moduleNamed } from "../firmware/Firmware.ts"
 import { isOlder } from "../firmware/VersionOrder.ts"
 import { OtaStore } from "../task/OtaStore.ts"
-import { opensAt } from "../task/StartWindow.ts"
+import { isEarly } from "../task/StartWindow.ts"
 import { confirmationRefused, isFinal, isPushed, isReleased, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
 import {
   type Assignment,
@@ -312,7 +312,3 @@ const eventOf = (said: UpgradeReport): UpgradeEvent =>
   said._tag === "Inform"
     ? { _tag: "VersionReported", at: said.at, version: said.version }
     : { _tag: "Progressed", at: said.at, step: said.step, description: said.description }
-
-/** Whether the device has not begun, and may not begin at `at`. */
-const isEarly = (assignment: Assignment, at: number): boolean =>
-  assignment.record.status === "pending" && opensAt(assignment, at) > at

@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { everyDay, isTimeOfDay, nextOpening, type TimeWindow, Weekday } from "../../kernel/TimeWindow.ts"
 import { isTimeZone } from "../../kernel/TimeZone.ts"
+import type { Assignment } from "./UpgradeTask.ts"
 
 /** The tag in which a device keeps its time zone, an IANA name. */
 export const timeZoneTag = "time_zone"
@@ -42,6 +43,10 @@ export const opensAt = (
   },
   at: number
 ): number => window === null ? at : nextOpening(window, isTimeZone(timeZone) ? timeZone : window.timeZone, at)
+
+/** Whether the device has not begun, and may not begin at `at`. */
+export const isEarly = (assignment: Assignment, at: number): boolean =>
+  assignment.record.status === "pending" && opensAt(assignment, at) > at
 
 /**
  * Returns when the cloud tells a device whose window opens at `opening`. All
