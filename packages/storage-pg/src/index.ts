@@ -92,6 +92,7 @@ import * as SubscriptionStore from "./SubscriptionStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as TraceStore from "./TraceStore.ts"
+import * as Transactions from "./Transactions.ts"
 import * as TroubleStore from "./TroubleStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
 import * as WebhookKeyStore from "./WebhookKeyStore.ts"
@@ -187,7 +188,8 @@ export const layerClient: Layer.Layer<
   WebhookKeyStore.layer
 ).pipe(
   Layer.merge(SecretResealing.layer),
-  Layer.provide(Migrations.layer)
+  Layer.provide(Migrations.layer),
+  Layer.provide(Transactions.layer)
 )
 
 /** Connections for statements that read many rows. */
@@ -213,7 +215,7 @@ const client = ({ connections = 10, url }: Options) =>
   Layer.effectContext(Effect.gen(function*() {
     const short = yield* connect({ url, multiplex: true, maxConnections: connections })
     const long = yield* connect({ url, maxConnections: readConnections })
-    return Context.add(short, LongReads, Context.get(long, PgClient.PgClient))
+    return Context.add(short, LongReads, Transactions.failing(Context.get(long, PgClient.PgClient)))
   }))
 
 /** Where the database is, and how much of it {@link layer} uses. */

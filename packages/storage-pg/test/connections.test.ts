@@ -1,6 +1,8 @@
+import { AuditStore, defaultProjectId, QuotaStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
-import { it } from "@effect/vitest"
+import { PgClient } from "@effect/sql-pg"
+import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
 import { newDatabase } from "../../../vitest.storages.ts"
@@ -39,3 +41,23 @@ it.live.skipIf(!existsSync(sockets))(
       })
     }).pipe(Effect.scoped)
 )
+
+it.live("a transaction whose connection ends fails and can be repeated, also one in another", () =>
+  Effect.gen(function*() {
+    const url = yield* newDatabase
+    yield* Effect.gen(function*() {
+      const audit = yield* AuditStore
+      const quotas = yield* QuotaStore
+      const sql = yield* PgClient.PgClient
+      const cut = sql`SELECT pg_terminate_backend(pg_backend_pid())`
+      const alone = audit.commit(cut, () => [])
+      const within = quotas.within({ projectId: defaultProjectId, quota: "scenes", amount: 1, limit: 10 }, alone)
+      for (const transaction of [alone, within]) {
+        const error = yield* Effect.flip(transaction)
+        assert.isTrue(error._tag === "StoreError" && error.retryable)
+      }
+    }).pipe(Effect.provide(StoragePg.layerClient.pipe(
+      Layer.provideMerge(PgClient.layer({ url })),
+      Layer.provide(TestKeyRing.layer)
+    )))
+  }).pipe(Effect.scoped))
