@@ -2,6 +2,7 @@ import { defaultProjectId, Idempotency } from "@device-cloud/core"
 import { TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Redacted } from "effect"
+import { cloudWith } from "./FaultyCloud.ts"
 
 const request = (key: string) => ({
   projectId: defaultProjectId,
@@ -34,3 +35,39 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("requests with an idemp
       assert.deepStrictEqual([response.body, runs], ["done", 1])
     }))
 })
+
+const done = Effect.succeed({ status: 200, body: "done" })
+
+/** Until the claim of the request is removed. */
+const whenFree = <A, E>(response: Effect.Effect<A, E>) =>
+  Effect.eventually(Effect.tapError(response, () => Effect.yieldNow))
+
+it.live("a request whose response could not be stored at once is carried out once", () =>
+  Effect.gen(function*() {
+    const { once } = yield* Idempotency
+    let runs = 0
+    const run = Effect.andThen(Effect.sync(() => runs++), done)
+    const responses = [yield* once(request("kept"), run), yield* once(request("kept"), run)]
+    assert.deepStrictEqual([responses.map(({ body }) => body), runs], [["done", "done"], 1])
+  }).pipe(
+    Effect.provide(cloudWith({ on: "IdempotencyStore.answer", does: "fail", calls: (n) => n <= 2 }))
+  ))
+
+it.live("a request that has failed can be repeated, also if the storage is away at that moment", () =>
+  Effect.gen(function*() {
+    const { once } = yield* Idempotency
+    assert.strictEqual(yield* Effect.flip(once(request("failed"), Effect.fail("failed" as const))), "failed")
+    assert.strictEqual((yield* whenFree(once(request("failed"), done))).body, "done")
+  }).pipe(
+    Effect.provide(cloudWith({ on: "IdempotencyStore.release", does: "fail", calls: (n) => n <= 2 }))
+  ))
+
+it.live("a request whose claim was stored and its answer lost can be repeated", () =>
+  Effect.gen(function*() {
+    const { once } = yield* Idempotency
+    const error = yield* Effect.flip(once(request("claimed"), done))
+    assert.strictEqual(error._tag, "StoreError")
+    assert.strictEqual((yield* once(request("claimed"), done)).body, "done")
+  }).pipe(
+    Effect.provide(cloudWith({ on: "IdempotencyStore.claim", does: "loseAnswer", calls: (n) => n === 1 }))
+  ))

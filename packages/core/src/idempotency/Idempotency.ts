@@ -8,7 +8,7 @@ import { Mac } from "../kernel/Mac.ts"
 import type { Randomness } from "../kernel/Randomness.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
 import * as Periodic from "../kernel/Periodic.ts"
-import type { StoreError } from "../kernel/StoreError.ts"
+import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { IdempotencyStore, type RequestKey } from "./IdempotencyStore.ts"
 import { makeSeal } from "./SealedAnswer.ts"
@@ -139,12 +139,19 @@ const make = Effect.gen(function*() {
     const fingerprint = fingerprintOf(repeatable)
     const at = yield* Clock.currentTimeMillis
     const claimed = { ...request, at }
+    /** Removes the claim; while the storage is away, nobody waits for that. */
+    const unclaim = store.release(claimed).pipe(
+      Effect.catch(() => Effect.forkIn(Effect.ignore(untilStored(store.release(claimed))), scope))
+    )
     const claim = yield* store.claim({
       ...claimed,
       fingerprint,
       claimExpiredBefore: at - claimTtl,
       answerExpiredBefore: at - responseTtl
-    })
+    }).pipe(
+      // It may have been stored, and the answer was lost.
+      Effect.tapError(({ retryable }) => retryable ? unclaim : Effect.void)
+    )
     if (claim._tag !== "Claimed" && claim.fingerprint !== fingerprint) {
       return yield* new IdempotencyConflict({ reason: "other-request" })
     }
@@ -158,21 +165,20 @@ const make = Effect.gen(function*() {
     const release = Effect.suspend(() => {
       const known = counts.last(projectId)
       if (known !== undefined) known.used--
-      return store.release(claimed)
+      return unclaim
     })
     const carriedOut = Effect.gen(function*() {
       const response = yield* Effect.andThen(countKey(projectId), run).pipe(
         // Nobody knows how much of a request was carried out that was interrupted: it does not run again.
-        Effect.tapCause((cause) => Cause.hasInterrupts(cause) ? Effect.void : Effect.ignore(release))
+        Effect.tapCause((cause) => Cause.hasInterrupts(cause) ? Effect.void : release)
       )
       // What was refused can be corrected, and what failed may succeed the next time.
       if (response.status >= 400) yield* release
       else {
         const isKept = new TextEncoder().encode(response.body).length <= maxAnswerBytes
-        yield* store.answer(claimed, {
-          status: response.status,
-          body: isKept ? yield* seal.close(response.body) : null
-        })
+        const body = isKept ? yield* seal.close(response.body) : null
+        // Without it, a repetition would carry the request out again.
+        yield* untilStored(store.answer(claimed, { status: response.status, body }))
       }
       return response
     })
