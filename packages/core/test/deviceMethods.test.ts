@@ -1,7 +1,7 @@
 import { defaultProjectId, DeviceMethod, DeviceMethods, DeviceReply, History, Shadows } from "@device-cloud/core"
 import { TestCloud } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Context, Effect, Fiber, Layer, Result, Schema } from "effect"
 
 /** What the handlers of the test need. */
 class Prefix extends Context.Service<Prefix, string>()("test/Prefix") {}
@@ -63,6 +63,22 @@ const methods = DeviceMethods.layer([
     handle: (requests) =>
       requests.some(({ request }) => request)
         ? (undefined as never)
+        : Effect.succeed(requests.map(() => DeviceReply.success({})))
+  }),
+  DeviceMethod.request({
+    name: "thing.acme.joining",
+    decode: Schema.Boolean,
+    handle: (breaks) =>
+      breaks
+        ? Effect.flatMap(Effect.forkChild(Effect.interrupt), Fiber.join)
+        : Effect.succeed(DeviceReply.success({}))
+  }),
+  DeviceMethod.requests({
+    name: "thing.acme.joiningTogether",
+    decode: Schema.Boolean,
+    handle: (requests) =>
+      requests.some(({ request }) => request)
+        ? Effect.flatMap(Effect.forkChild(Effect.interrupt), Fiber.join)
         : Effect.succeed(requests.map(() => DeviceReply.success({})))
   }),
   DeviceMethod.updates({
@@ -139,7 +155,9 @@ layer(cloud)("device methods of an application", (it) => {
       ["thing.acme.fragile", "throws"],
       ["thing.acme.together", "throws"],
       ["thing.acme.async", "returns no Effect"],
-      ["thing.acme.forgetful", "returns no Effect"]
+      ["thing.acme.forgetful", "returns no Effect"],
+      ["thing.acme.joining", "joins a fiber that is interrupted"],
+      ["thing.acme.joiningTogether", "joins a fiber that is interrupted"]
     ] as const
   ) {
     it.effect(`a request of ${method} that ${fault} is refused alone`, () =>

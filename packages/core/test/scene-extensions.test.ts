@@ -1,25 +1,30 @@
 import { defaultProjectId, SceneAction, SceneCondition, SceneExtensions, Scenes } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Layer, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { cloudOn, executionsOf, newScene, settle } from "./SceneFixtures.ts"
 
+/** Ends as the fiber does that it joins: by an interrupt. */
+const joining = Effect.flatMap(Effect.forkChild(Effect.interrupt), Fiber.join)
+
 const note = SceneAction.make({
   uri: "action/test/note",
-  params: Schema.Struct({ mode: Schema.Literals(["die", "throw", "hang", "note"]) }),
+  params: Schema.Struct({ mode: Schema.Literals(["die", "throw", "join", "hang", "note"]) }),
   attempt: ({ mode }, { id }) => {
     if (mode === "die") return Effect.die("broken")
     if (mode === "throw") throw new Error("broken")
+    if (mode === "join") return joining
     return mode === "hang" ? Effect.never : Effect.succeed(SceneAction.succeeded(`Noted ${id}`))
   }
 })
 
 const mood = SceneCondition.make({
   uri: "condition/test/mood",
-  params: Schema.Struct({ mode: Schema.Literals(["die", "throw", "hang"]) }),
+  params: Schema.Struct({ mode: Schema.Literals(["die", "throw", "join", "hang"]) }),
   judge: ({ mode }) => {
     if (mode === "throw") throw new Error("broken")
+    if (mode === "join") return joining
     return mode === "die" ? Effect.die("broken") : Effect.never
   }
 })
@@ -46,27 +51,29 @@ it.effect("attempts that die fail, and those that hang are tried again", () =>
     }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(extensions))))
   }))
 
-it.effect("an attempt that throws fails, a condition that throws does not hold, and what follows goes on", () =>
-  Effect.gen(function*() {
-    const stores = yield* Layer.build(StorageMemory.layer)
-    yield* Effect.gen(function*() {
-      const scenes = yield* Scenes
-      const acting = yield* newScene({ actions: [noting("throw"), noting("note")] })
-      const asking = yield* newScene({ conditions: [feeling("throw")] })
-      const runBoth = yield* newScene({
-        actions: [acting, asking].map((sceneId) => ({ URI: "action/rule", params: { scene_id: sceneId } }))
-      })
-      yield* scenes.run(defaultProjectId, runBoth)
-      yield* settle
-      assert.deepStrictEqual(
-        (yield* executionsOf(acting)).map(({ outcomes }) => outcomes.map(({ status }) => status)),
-        [["failed", "succeeded"]]
-      )
-      assert.deepStrictEqual((yield* executionsOf(asking)).map(({ reason, status }) => [status, reason]), [
-        ["not_met", "Condition 1 does not hold: Internal error"]
-      ])
-    }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(extensions))))
-  }))
+for (const [mode, fault] of [["throw", "throws"], ["join", "is interrupted by itself"]] as const) {
+  it.effect(`an attempt that ${fault} fails, a condition that does so does not hold, and what follows goes on`, () =>
+    Effect.gen(function*() {
+      const stores = yield* Layer.build(StorageMemory.layer)
+      yield* Effect.gen(function*() {
+        const scenes = yield* Scenes
+        const acting = yield* newScene({ actions: [noting(mode), noting("note")] })
+        const asking = yield* newScene({ conditions: [feeling(mode)] })
+        const runBoth = yield* newScene({
+          actions: [acting, asking].map((sceneId) => ({ URI: "action/rule", params: { scene_id: sceneId } }))
+        })
+        yield* scenes.run(defaultProjectId, runBoth)
+        yield* settle
+        assert.deepStrictEqual(
+          (yield* executionsOf(acting)).map(({ outcomes }) => outcomes.map(({ status }) => status)),
+          [["failed", "succeeded"]]
+        )
+        assert.deepStrictEqual((yield* executionsOf(asking)).map(({ reason, status }) => [status, reason]), [
+          ["not_met", "Condition 1 does not hold: Internal error"]
+        ])
+      }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(extensions))))
+    }))
+}
 
 it.effect("a condition that dies or hangs does not hold, and holds up nobody else", () =>
   Effect.gen(function*() {

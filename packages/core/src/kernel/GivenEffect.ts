@@ -1,12 +1,15 @@
 /**
  * Effects that functions of an application return.
  */
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 
 /**
  * Runs the effect that `make` returns. Dies if `make` throws, and if it returns
  * something else than an effect, such as a promise: a fiber that ran that would end
- * at once, past everything that catches failures. `name` says whose function it is.
+ * at once, past everything that catches failures. Dies, too, if the effect ends by an
+ * interrupt of its own, such as that of a fiber which it has joined: an interrupt of
+ * this fiber is never caught, and everywhere else it stands for the end of the cloud.
+ * `name` says whose function it is.
  */
 export const given = <A, E, R>(name: string, make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
@@ -14,4 +17,6 @@ export const given = <A, E, R>(name: string, make: () => Effect.Effect<A, E, R>)
     return Effect.isEffect(effect)
       ? effect as Effect.Effect<A, E, R>
       : Effect.die(new TypeError(`${name} returns ${String(effect)} in place of an Effect`))
-  })
+  }).pipe(
+    Effect.catchCauseIf(Cause.hasInterrupts, (cause) => Effect.die(new Error(`${name} is interrupted`, { cause })))
+  )
