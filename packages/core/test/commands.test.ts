@@ -5,6 +5,7 @@ import {
   delta,
   type Device,
   DeviceCloud,
+  type DeviceConnection,
   DeviceId,
   deviceIdentity,
   Devices,
@@ -687,6 +688,45 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       const states = yield* Effect.forEach([earlier, ...calls, brief, overtaken, outdone], stateOf)
       assert.deepStrictEqual(states, ["sent", "cancelled", "sent", "cancelled", "expired", "succeeded", "cancelled"])
       yield* sessions.detach(session)
+    }))
+
+  it.effect("a transport that fails at one device keeps nothing from others, nor from the next connection", () =>
+    Effect.gen(function*() {
+      const sessions = yield* DeviceSessions
+      const [first, broken, last] = [yield* createDevice, yield* createDevice, yield* createDevice]
+      const identity = deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId: broken.deviceId }))
+      const attach = (deliver: DeviceConnection["deliver"]) =>
+        sessions.attach({
+          device: identity,
+          ip: "127.0.0.1",
+          deliver,
+          backlog: () => undefined,
+          close: () => Effect.die(new Error("the port is gone"))
+        })
+      const fails = () => {
+        throw new Error("the port is gone")
+      }
+      yield* attach(fails)
+      const others = [yield* connect(first), yield* connect(last)]
+      const commands = yield* Effect.forEach(
+        [first, broken, last],
+        (device) => set(device, { power: 1 }),
+        { concurrency: "unbounded" }
+      )
+      for (const other of others) assert.deepStrictEqual((yield* take(other)).params, { power: 1 })
+
+      const received: Array<string> = []
+      const session = yield* attach(({ id }) => Effect.sync(() => void received.push(id)))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(received, [String(commands[1]!.messageId)])
+      yield* sessions.detach(session)
+
+      yield* attach(fails)
+      yield* sessions.cutOff(
+        [broken, ...others.map(({ device }) => device)].map(({ deviceId }) => deviceId),
+        "disabled"
+      )
+      for (const other of others) assert.strictEqual(yield* other.closed, "disabled")
     }))
 })
 

@@ -5,7 +5,7 @@
  */
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import type { DeviceSession } from "../connection/DeviceSession.ts"
+import { close, type DeviceSession } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { DeviceId } from "../device/Device.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
@@ -84,7 +84,7 @@ const make = Effect.gen(function*() {
       if (connection.certificate === undefined) continue
       const held = found.get(connection.certificate)
       if (held === undefined || held.revokedAt !== null || held.deviceId !== connection.device.deviceId) {
-        yield* connection.close("revoked")
+        yield* close(connection, "revoked")
       }
     }
   }, Effect.catchCause((cause) => Effect.logError("Certificates of connections could not be checked", cause)))

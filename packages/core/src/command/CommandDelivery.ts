@@ -9,6 +9,7 @@ import { CodecCache } from "../codec/CodecCache.ts"
 import type { DeviceSession, DownlinkMessage } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import { given } from "../kernel/GivenEffect.ts"
 import { equalJson, type Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { isReportedAfter, reportedAt, type Shadow } from "../shadow/Shadow.ts"
@@ -161,10 +162,15 @@ const make = Effect.gen(function*() {
     inFlight.set(session, onWay)
     onWay.add(command.messageId)
     noted?.(command)
-    yield* session.connection.deliver(bytes === undefined ? message : { ...message, bytes: bytes.success }, () => {
+    const acknowledged = () => {
       if (!hasReply(command)) onWay.delete(command.messageId)
       confirmed(command)
-    })
+    }
+    yield* given(
+      "deliver of a connection",
+      () =>
+        session.connection.deliver(bytes === undefined ? message : { ...message, bytes: bytes.success }, acknowledged)
+    )
   })
 
   /** Delivers the command that comes next. */
@@ -209,7 +215,14 @@ const make = Effect.gen(function*() {
     })
   )
 
-  const dispatchOne = (dispatched: Dispatched): Effect.Effect<void> => {
+  /** Delivers a stored command. Its caller, and the callers of others, have it stored whatever a transport fails at. */
+  const dispatchOne = (dispatched: Dispatched): Effect.Effect<void> =>
+    Effect.catchCause(
+      Effect.suspend(() => dispatching(dispatched)),
+      (cause) => Effect.logError("A command could not be handed to the connection of its device", cause)
+    )
+
+  const dispatching = (dispatched: Dispatched): Effect.Effect<void> => {
     const { command, onlyNow, owner, previous, wait } = dispatched
     // A repeated call returns a command that was delivered before, or ended.
     if (previous === undefined) return Effect.void

@@ -2,8 +2,9 @@
  * The session of a connected device: what a transport offers of the connection,
  * and what others can hear about it.
  */
-import { type Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import { given } from "../kernel/GivenEffect.ts"
 import type { Json } from "../kernel/Json.ts"
 import type { Owner, OwnerClaim } from "./PresenceStore.ts"
 
@@ -87,6 +88,20 @@ export interface DeviceSession {
   /** The epoch of the device's session before this one, on whichever node, whether or not that has ended; 0: none. */
   readonly epochBefore: number
 }
+
+/** Ends a connection. A transport that fails at it affects neither what follows nor other devices. */
+export const close = (connection: DeviceConnection, reason: DisconnectReason): Effect.Effect<void> =>
+  Effect.catchCause(
+    given("close of a connection", () => connection.close(reason)),
+    (cause) => Effect.logError("The connection of a device could not be ended", cause)
+  )
+
+/** Hands a message to a connection. A transport that fails at it affects neither what follows nor other devices. */
+export const tell = (connection: DeviceConnection, message: DownlinkMessage): Effect.Effect<void> =>
+  Effect.catchCause(
+    given("deliver of a connection", () => connection.deliver(message)),
+    (cause) => Effect.logError("A message could not be handed to the connection of a device", cause)
+  )
 
 /** Why the connection of a session has ended, in a sentence for operators. */
 export const endReasonOf = ({ connection }: DeviceSession): string =>

@@ -12,6 +12,7 @@ import * as Outage from "../kernel/Outage.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import {
+  close,
   type DeviceConnection,
   type DeviceSession,
   DisconnectReason,
@@ -19,7 +20,8 @@ import {
   type DownlinkMessage,
   endReasonOf,
   gaveUp,
-  type SessionListener
+  type SessionListener,
+  tell
 } from "./DeviceSession.ts"
 import * as HandOver from "./HandOver.ts"
 import { NodeSessions, type OwnedSession } from "./NodeSessions.ts"
@@ -181,7 +183,7 @@ const make = Effect.gen(function*() {
     )
     if (claim === undefined) {
       nodeSessions.end(session)
-      yield* previous?.connection.close("disabled") ?? Effect.void
+      if (previous !== undefined) yield* close(previous.connection, "disabled")
       return yield* new DeviceNotConnectable({ deviceId: device.deviceId })
     }
     session.epoch = claim.epoch
@@ -214,12 +216,13 @@ const make = Effect.gen(function*() {
     const session = nodeSessions.current(deviceId)
     if (session === undefined) return false
     lastMessageId = (lastMessageId % maxMessageId) + 1
-    yield* session.connection.deliver({ id: String(lastMessageId), ...message })
+    yield* tell(session.connection, { id: String(lastMessageId), ...message })
     return true
   })
 
   const disconnect = Effect.fnUntraced(function*(deviceId: DeviceId, reason: DisconnectReason) {
-    yield* nodeSessions.current(deviceId)?.connection.close(reason) ?? Effect.void
+    const session = nodeSessions.current(deviceId)
+    if (session !== undefined) yield* close(session.connection, reason)
   })
 
   /** Sends notices to the nodes that own the devices; to all nodes those of devices without an owner if `others` is set. */
@@ -293,7 +296,7 @@ const make = Effect.gen(function*() {
   })
 
   yield* Effect.addFinalizer(() =>
-    Effect.forEach(nodeSessions.all(), ({ connection }) => connection.close("shutdown"), { discard: true })
+    Effect.forEach(nodeSessions.all(), ({ connection }) => close(connection, "shutdown"), { discard: true })
   )
 
   return DeviceSessions.of({

@@ -5,7 +5,7 @@
  */
 import { Deferred, Effect, Option, type Scope } from "effect"
 import type { DeviceId } from "../device/Device.ts"
-import type { DeviceSession } from "./DeviceSession.ts"
+import { close, type DeviceSession } from "./DeviceSession.ts"
 import type { NodeSessions, OwnedSession } from "./NodeSessions.ts"
 
 /** How long a session that is replaced waits for what is on its way to the device. */
@@ -113,7 +113,7 @@ export const make: (
       Effect.gen(function*() {
         if (!nodeSessions.isLive(session)) return
         yield* retire(session)
-        yield* session.connection.close("replaced")
+        yield* close(session.connection, "replaced")
         yield* end(session)
       })
     )

@@ -6,7 +6,7 @@
 import { Array, Effect } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { untilStored } from "../kernel/StoreError.ts"
-import { type DeviceSession, gaveUp } from "./DeviceSession.ts"
+import { close, type DeviceSession, gaveUp } from "./DeviceSession.ts"
 import type { NodeSessions, OwnedSession } from "./NodeSessions.ts"
 import type { Owner } from "./PresenceStore.ts"
 import type { Presence } from "./Presence.ts"
@@ -36,10 +36,10 @@ export const reconcile = Effect.fnUntraced(function*(
   const compare = Effect.fnUntraced(function*(session: OwnedSession, owner: Owner | undefined) {
     const { connection, id } = session
     if (!nodeSessions.isCurrent(session)) return
-    if (owner?.connectionId === id) return yield* connection.close("disabled")
+    if (owner?.connectionId === id) return yield* close(connection, "disabled")
     if (owner !== undefined) return owner.epoch > session.epoch ? yield* handOver(session) : undefined
     const claim = yield* untilStored(presence.online(session, session.epoch))
-    if (claim === undefined) return yield* connection.close("disabled")
+    if (claim === undefined) return yield* close(connection, "disabled")
     session.epoch = claim.epoch
     nodeSessions.sweep(session, claim)
   })
