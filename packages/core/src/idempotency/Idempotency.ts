@@ -139,9 +139,11 @@ const make = Effect.gen(function*() {
     const fingerprint = fingerprintOf(repeatable)
     const at = yield* Clock.currentTimeMillis
     const claimed = { ...request, at }
-    /** Removes the claim; while the storage is away, nobody waits for that. */
+    /** Removes the claim; while the storage is away, nobody waits for that. In the end it expires. */
     const unclaim = store.release(claimed).pipe(
-      Effect.catch(() => Effect.forkIn(Effect.ignore(untilStored(store.release(claimed))), scope))
+      Effect.catch(() =>
+        Effect.forkIn(Effect.ignore(Effect.timeoutOption(untilStored(store.release(claimed)), claimTtl)), scope)
+      )
     )
     const claim = yield* store.claim({
       ...claimed,
