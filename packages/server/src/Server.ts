@@ -235,18 +235,25 @@ const telemetry = ({ otlpUrl }: ServerConfig) =>
       )
   })
 
-const adminKey = (config: ServerConfig) =>
-  Layer.effectDiscard(Effect.gen(function*() {
-    const accessKeys = yield* AccessKeys
-    const { key, origin } = Option.isSome(config.adminKey)
-      ? { key: config.adminKey.value, origin: "ADMIN_KEY" }
-      : yield* AdminKey.loadOrMake(config.dataDir).pipe(
-        Effect.mapError((error) => new InvalidConfig({ message: `DATA_DIR: ${explain(error)}` }))
-      )
-    yield* accessKeys.setOwner(key).pipe(
-      Effect.catchTag("MalformedAccessKey", ({ message }) => new InvalidConfig({ message: `${origin}: ${message}` }))
+/** The owner's key, which counts while the server starts. */
+class OwnersKey extends Context.Service<OwnersKey, {
+  /** Prints a key that this start has made. */
+  readonly tell: Effect.Effect<void>
+}>()("@device-cloud/server/OwnersKey") {
+  static readonly layer = (config: ServerConfig) => Layer.effect(OwnersKey, setOwnersKey(config))
+}
+
+const setOwnersKey = Effect.fnUntraced(function*({ adminKey, dataDir }: ServerConfig) {
+  const { key, origin, tell } = Option.isSome(adminKey)
+    ? { key: adminKey.value, origin: "ADMIN_KEY", tell: Effect.void }
+    : yield* AdminKey.loadOrMake(dataDir).pipe(
+      Effect.mapError((error) => new InvalidConfig({ message: `DATA_DIR: ${explain(error)}` }))
     )
-  }))
+  yield* AccessKeys.use((accessKeys) => accessKeys.setOwner(key)).pipe(
+    Effect.catchTag("MalformedAccessKey", ({ message }) => new InvalidConfig({ message: `${origin}: ${message}` }))
+  )
+  return { tell }
+})
 
 /** What waits comes back about once a second, so as many may be under way as may be sent in a second. */
 const sceneLimits = ({ scenePending: pending, webhookRate: rate }: ServerConfig) =>
@@ -286,6 +293,7 @@ const natsBus = (config: ServerConfig): Layer.Layer<NodeBus, InvalidConfig, Node
 
 /** Says where the server can be reached. Its end is the first that happens when the server stops. */
 const announce = Layer.effectDiscard(Effect.gen(function*() {
+  yield* (yield* OwnersKey).tell
   const context = yield* Effect.context<MqttServer | Nodes>()
   const { run } = yield* Draining
   yield* Effect.addFinalizer(() => Effect.provide(run, context))
@@ -313,7 +321,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provideMerge(broker(config)),
     Layer.provide(Certificate.layer(config)),
     Layer.provide(Draining.layer(config)),
-    Layer.provideMerge(Layer.merge(adminKey(config), WorkerChannel.layerEndedNodes)),
+    Layer.provideMerge(Layer.merge(OwnersKey.layer(config), WorkerChannel.layerEndedNodes)),
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(Layer.provide(Objects.layer, ObjectStorage.layer(config))),
     Layer.provideMerge(natsEvents(config)),

@@ -39,6 +39,20 @@ it.live.each([
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )
 
+it.live.each([
+  ["HTTP_HOST, HTTP_PORT", { HTTP_HOST: "192.0.2.1" }],
+  ["RATE_LIMIT_PROJECT, RATE_LIMIT_ADDRESS, RATE_LIMIT_DEVICE", { RATE_LIMIT_DEVICE: "20" }]
+] as WrongSettings)(
+  "makes no admin key when it cannot run for a wrong %s: the start after it prints one",
+  ([variable, env]) =>
+    Effect.gen(function*() {
+      const settings = { STORAGE: "memory", DATA_DIR: yield* temporaryDirectory }
+      const ended = yield* Effect.flip(startWith({ ...settings, ...env }))
+      refused(ended._tag === "ServerEnded" ? ended.output : ended.message, variable)
+      assert.isDefined((yield* startWith(settings)).adminKey)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
+
 it.effect.each([
   ["HTTP_PORT", { HTTP_PORT: "65536" }],
   ["MQTT_PORT", { MQTT_PORT: "-1" }],
