@@ -36,16 +36,23 @@ export const parse = (bytes: Buffer): ProxyHeader | "incomplete" | "malformed" =
   return parseText(bytes)
 }
 
+/** Versions of IP, by the word for the family in a header of version 1. */
+const ipVersions: Readonly<Record<string, number>> = { TCP4: 4, TCP6: 6 }
+
+const isPort = (text: string): boolean => /^\d{1,5}$/.test(text) && Number(text) <= 65_535
+
 const parseText = (bytes: Buffer): ProxyHeader | "incomplete" | "malformed" => {
   const text = bytes.toString("latin1", 0, maxTextBytes)
   if (!text.startsWith("PROXY ".slice(0, text.length))) return "malformed"
   const end = text.indexOf("\r\n")
   if (end === -1) return bytes.length < maxTextBytes ? "incomplete" : "malformed"
   const length = end + 2
-  const [, family, source = "", ...rest] = text.slice(0, end).split(" ")
+  const [, family = "", source = "", destination = "", ...ports] = text.slice(0, end).split(" ")
   if (family === "UNKNOWN") return { length, origin: undefined }
-  const isKnown = (family === "TCP4" && isIP(source) === 4) || (family === "TCP6" && isIP(source) === 6)
-  if (!isKnown || rest.length !== 3) return "malformed"
+  const version = ipVersions[family]
+  const areRight = isIP(source) === version && isIP(destination) === version && ports.length === 2 &&
+    ports.every(isPort)
+  if (!areRight) return "malformed"
   return { length, origin: { address: plainAddress(source), isSecure: false } }
 }
 
