@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
 import { chown, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { createRequire } from "node:module"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as PostgresAccount from "./PostgresAccount.ts"
 
@@ -45,7 +45,7 @@ export const open = Effect.fnUntraced(function*(
   options: Pick<PostgresCluster, "directory" | "durable" | "connections">
 ) {
   const directory = resolve(options.directory)
-  yield* attempt(`${directory} cannot be made`, () => mkdir(directory, { recursive: true }))
+  yield* attempt(`${directory} cannot be made`, () => makeDirectory(directory))
   const programs = yield* findPrograms
   const account = yield* PostgresAccount.resolve(join(directory, "data"), [programs.postgres, directory])
   const cluster: Omit<PostgresCluster, "password"> = {
@@ -62,6 +62,16 @@ export const open = Effect.fnUntraced(function*(
 
 export const attempt = <A>(message: string, run: () => Promise<A>): Effect.Effect<A, EmbeddedPostgresError> =>
   Effect.tryPromise({ try: run, catch: (cause) => new EmbeddedPostgresError({ message, cause }) })
+
+/** Makes a directory, and those above it. Node.js by itself says that one does not exist where a disk is read-only. */
+const makeDirectory = (path: string): Promise<void> =>
+  mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code === "EEXIST") return
+    if (error.code !== "ENOENT") throw error
+    await makeDirectory(dirname(path))
+    // Another server may have made it meanwhile.
+    await mkdir(path).catch((error) => existsSync(path) ? undefined : Promise.reject(error))
+  })
 
 /**
  * The programs of the npm package for this machine. The package

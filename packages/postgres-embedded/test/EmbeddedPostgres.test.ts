@@ -3,12 +3,13 @@ import { eventually } from "@device-cloud/testing"
 import { PgConnection } from "@effect/sql-pg"
 import { assert, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer, type Redacted, Result } from "effect"
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { mayMount, smallDisk } from "../../../vitest.disks.ts"
 
 const temporaryDirectory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-postgres-"))),
@@ -54,6 +55,17 @@ class Directory extends Context.Service<Directory, string>()("test/Directory") {
     Effect.tap(temporaryDirectory, (directory) => Effect.scoped(EmbeddedPostgres.make({ directory })))
   )
 }
+
+it.live.runIf(mayMount)("says that the disk is read-only", () =>
+  Effect.gen(function*() {
+    const disk = yield* smallDisk(1)
+    assert.strictEqual(spawnSync("mount", ["-o", "remount,ro", disk]).status, 0)
+    for (const directory of [join(disk, "postgres"), join(disk, "data", "postgres")]) {
+      const error = yield* Effect.flip(EmbeddedPostgres.make({ directory }))
+      assert.strictEqual(error._tag, "EmbeddedPostgresError")
+      assert.include(String(error.cause), "read-only")
+    }
+  }))
 
 it.live("starts over an interrupted installation and over the mark of a process that is gone", () =>
   Effect.gen(function*() {

@@ -56,7 +56,13 @@ class Certificate extends Context.Service<Certificate, Pick<TlsOptions, "certifi
 
 const loadCertificate = Effect.fnUntraced(function*(config: ServerConfig) {
   const files = config.certificateFiles
-  if (files === undefined) return yield* DevelopmentCertificate.loadOrMake(join(config.dataDir, "tls"))
+  if (files === undefined) {
+    return yield* DevelopmentCertificate.loadOrMake(join(config.dataDir, "tls")).pipe(
+      Effect.mapError((error) =>
+        new InvalidConfig({ message: `DATA_DIR, or TLS_CERT_FILE and TLS_KEY_FILE in its place: ${explain(error)}` })
+      )
+    )
+  }
   const current = yield* CertificateFiles.load(files).pipe(
     Effect.mapError(({ cause, file }) => {
       const variable = file === files.certificate ? "TLS_CERT_FILE" : "TLS_KEY_FILE"

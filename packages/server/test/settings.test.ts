@@ -1,3 +1,4 @@
+import { ownerKey } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -23,6 +24,7 @@ it.live.each([
   ["ADMIN_KEY", { ADMIN_KEY: "dck_short_key" }],
   ["SECRETS_KEY", { STORAGE: "postgres", DATABASE_URL: "postgres://127.0.0.1:1/none", SECRETS_KEY: "hunter2" }],
   ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],
+  ["DATA_DIR, or TLS_CERT_FILE and TLS_KEY_FILE in its place", { DATA_DIR: wrongFile, ADMIN_KEY: ownerKey }],
   ["MQTT_BRIDGE_URL", { MQTT_BRIDGE_URL: "amqp://ada:hunter2%@127.0.0.1" }],
   ["NATS_CREDENTIALS_FILE", { BUS_URL: "nats://127.0.0.1:1", NATS_CREDENTIALS_FILE: wrongFile }],
   ["NATS_CA_FILE", { NATS_URL: "tls://127.0.0.1:1", NATS_CA_FILE: wrongFile }],
