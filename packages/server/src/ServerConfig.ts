@@ -182,6 +182,9 @@ const fromEnv = Effect.fnUntraced(function*(variables: EnvironmentVariables) {
   if (rest.workers > 1 && rest.storage !== "postgres") {
     return yield* new InvalidConfig({ message: `WORKERS: workers share a database; STORAGE=${rest.storage} allows 1` })
   }
+  if (Duration.isNegative(rest.sessionExpiry)) {
+    return yield* new InvalidConfig({ message: "SESSION_EXPIRY: expected a time such as 1 day, 0 or longer" })
+  }
   const certificate = Option.getOrUndefined(tlsCertFile)
   const key = Option.getOrUndefined(tlsKeyFile)
   if ((certificate === undefined) !== (key === undefined)) {

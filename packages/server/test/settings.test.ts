@@ -58,6 +58,7 @@ it.live.each([
 it.effect.each([
   ["HTTP_PORT", { HTTP_PORT: "65536" }],
   ["MQTT_PORT", { MQTT_PORT: "-1" }],
+  ["SESSION_EXPIRY", { SESSION_EXPIRY: "-1 day" }],
   ["STORAGE", { STORAGE: "redis" }],
   ["LOG_LEVEL", { LOG_LEVEL: "loud" }],
   ["PUBLIC_URL", { PUBLIC_URL: "iot.example.com" }],
