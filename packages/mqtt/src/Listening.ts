@@ -128,7 +128,10 @@ export const listenTls = Effect.fnUntraced(function*(
     catch: (cause) => new ListenError({ message: `The TLS certificate cannot be used (${String(cause)})`, cause })
   })
   const listener = yield* listen(host, port, createTcpServer(listening, shakeHands(server, reception)))
-  if (renewals !== undefined) yield* Effect.forkScoped(renew(server, Stream.map(renewals, secure)))
+  if (renewals !== undefined) {
+    const renewed = renew(server, Stream.map(renewals, secure))
+    yield* Effect.forkScoped(Effect.annotateLogs(renewed, { port: listener.port }))
+  }
   return listener
 })
 

@@ -86,6 +86,10 @@ export const listen = Effect.fnUntraced(function*(http: Server, options: Options
         server.closeAllConnections()
       })
   )
-  if (renewals !== undefined) yield* Effect.forkScoped(renew(server, Stream.map(renewals, secure)))
-  return `https://${host.includes(":") ? `[${host}]` : host}:${(door.address() as AddressInfo).port}`
+  const { port: listening } = door.address() as AddressInfo
+  if (renewals !== undefined) {
+    const renewed = renew(server, Stream.map(renewals, secure))
+    yield* Effect.forkScoped(Effect.annotateLogs(renewed, { port: listening }))
+  }
+  return `https://${host.includes(":") ? `[${host}]` : host}:${listening}`
 })

@@ -1,7 +1,7 @@
 import { DevelopmentCertificate } from "@device-cloud/mqtt"
 import { eventually } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber, Queue, Stream } from "effect"
+import { Effect, Fiber, Logger, Queue, References, Stream } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { createServer, type ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
@@ -57,8 +57,12 @@ it.live("HTTPS speaks TLS 1.3, and TLS 1.2 only with forward secrecy and authent
     }
   }))
 
-it.live("a renewed certificate counts for new connections over HTTPS, a broken one does not, and connections stay", () =>
-  Effect.gen(function*() {
+it.live("a renewed certificate counts for new connections over HTTPS, a broken one does not, and connections stay", () => {
+  const said: Array<string> = []
+  const logger = Logger.make(({ fiber, message }) => {
+    said.push(`${fiber.getRef(References.CurrentLogAnnotations)["port"]}: ${message}`)
+  })
+  return Effect.gen(function*() {
     const [first, second] = [yield* makeCertificate, yield* makeCertificate]
     const renewed = yield* Queue.unbounded<DevelopmentCertificate.ServerCertificate>()
     const port = yield* serve({ ...first, renewals: Stream.fromQueue(renewed) })
@@ -78,7 +82,11 @@ it.live("a renewed certificate counts for new connections over HTTPS, a broken o
       connected!.write("GET / HTTP/1.1\r\nhost: h\r\n\r\n")
     })
     assert.include(yield* answer, "<answer>")
-  }))
+    yield* eventually(Effect.sync(() => said.at(-1)), {
+      until: (last) => last === `${port}: The TLS certificate was renewed`
+    })
+  }).pipe(Effect.provide(Logger.layer([logger])))
+})
 
 it.live("clients that come at once are all answered over HTTPS, also beside those that say half a hello", () =>
   Effect.gen(function*() {
