@@ -2,7 +2,7 @@ import { Outage } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Logger } from "effect"
 
-it.effect("a failure is logged if it says something else than the one before, and after a success", () =>
+it.effect("a failure is logged if it says what none before it has said, and after a success", () =>
   Effect.gen(function*() {
     const logged: Array<unknown> = []
     const log = Logger.layer([Logger.make(({ message }) => void logged.push([message].flat()[1]))])
@@ -11,7 +11,7 @@ it.effect("a failure is logged if it says something else than the one before, an
     const [one, two, three] = [wrapped("away"), wrapped("refused"), wrapped("refused")]
     yield* Effect.gen(function*() {
       assert.isFalse(yield* outage.over)
-      yield* Effect.forEach([one, wrapped("away"), two, Cause.fail(wrapped("refused"))], outage.failed)
+      yield* Effect.forEach([one, wrapped("away"), two, Cause.fail(wrapped("refused")), wrapped("away")], outage.failed)
       assert.isTrue(yield* outage.over)
       assert.isFalse(yield* outage.over)
       yield* outage.failed(three)

@@ -5,7 +5,7 @@
 import { Cause, Effect } from "effect"
 
 export interface Outage {
-  /** Logs a warning with the error, or the cause, unless the last attempt failed for the same reason. */
+  /** Logs a warning with the error, or the cause, unless an attempt has failed for the same reason since the last success. */
   readonly failed: (error: unknown) => Effect.Effect<void>
   /** Runs an attempt. Its failure is in the log, as that of `failed`, and nowhere else. */
   readonly attempted: (attempt: Effect.Effect<void, unknown>) => Effect.Effect<void>
@@ -13,18 +13,21 @@ export interface Outage {
   readonly over: Effect.Effect<boolean>
 }
 
+/** How many reasons are known again: a text that differs each time must not take memory for as long as it lasts. */
+const knownReasons = 10
+
 export const make = (warning: string): Outage => {
-  let latest: string | undefined
+  let known: ReadonlyArray<string> = []
   const failed = (error: unknown) =>
     Effect.suspend(() => {
       const reason = reasonOf(Cause.isCause(error) ? Cause.squash(error) : error)
-      if (reason === latest) return Effect.void
-      latest = reason
+      if (known.includes(reason)) return Effect.void
+      known = [reason, ...known].slice(0, knownReasons)
       return Effect.logWarning(warning, error)
     })
   const over = Effect.sync(() => {
-    const hasFailed = latest !== undefined
-    latest = undefined
+    const hasFailed = known.length > 0
+    known = []
     return hasFailed
   })
   return {
