@@ -280,8 +280,10 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("events on NAT
         (options) => Effect.flatMap(EventsNats.make(options), (sink) => Effect.flip(sink.deliver([])))
       )
       assert.lengthOf(refusals, 3)
-      const sink = yield* EventsNats.make({ url, tls: { ca }, credentials })
-      yield* sink.deliver([{ id: "1", event: event(1) }, { id: "2", event: event(2) }])
+      for (const [i, host] of ["localhost", "127.0.0.1"].entries()) {
+        const sink = yield* EventsNats.make({ url: `tls://${host}:${server.port}`, tls: { ca }, credentials })
+        yield* sink.deliver([{ id: String(i), event: event(i) }])
+      }
       const { state } = yield* Effect.acquireUseRelease(
         Effect.promise(() => connect({ servers: url, tls: { ca }, user: "cloud", pass: "secret" })),
         (connection) =>

@@ -8,6 +8,7 @@ import {
   type NodeConnectionOptions
 } from "@nats-io/transport-node"
 import { Effect, Redacted, Schema } from "effect"
+import { identityCheck } from "./ServerIdentity.ts"
 
 export interface ConnectionOptions {
   /**
@@ -73,7 +74,9 @@ const connectionOptions = ({ credentials, tls, url }: ConnectionOptions): NodeCo
     pingInterval: timeout,
     ...encrypted
       ? {
+        // Passed on to `tls.connect`, with what the types do not name.
         tls: {
+          ...{ checkServerIdentity: identityCheck(servers) },
           ...ca === undefined ? {} : { ca },
           ...cert === undefined ? {} : { cert },
           ...key === undefined ? {} : { key }
