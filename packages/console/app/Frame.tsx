@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact"
 import { useLocation } from "preact-iso"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { connection } from "./api/live.ts"
-import { session, signOut } from "./api/session.ts"
+import { hasEnded, session, signOut } from "./api/session.ts"
 import { tellFailure } from "./parts/toasts.tsx"
 import { addressOf, readablePlaces } from "./places.ts"
 import { chooseLanguage, language, type Language, languages, useTexts } from "./text/text.ts"
@@ -56,7 +56,7 @@ export const Frame = (
           <Settings />
         </div>
         <div>
-          {connection.value === "lost" && <div class="banner" role="status">{common.lost}</div>}
+          {connection.value === "lost" && !hasEnded.value && <div class="banner" role="status">{common.lost}</div>}
           <main id="main" tabIndex={-1} ref={main} aria-busy={isBusy}>{children}</main>
         </div>
       </div>
