@@ -681,6 +681,7 @@ inBrowser((inWindow) => {
     page.on("request", (request) => asked.push(request.url()))
     for (let second = 0; second < 30; second++) await page.clock.runFor(1000)
     assert.deepStrictEqual(asked, [])
+    assert.strictEqual(await lost(page).count(), 0)
     // It follows the device again when somebody has signed in.
     const again = streamed(page)
     await page.getByLabel("Access key").fill(ownerKey)
