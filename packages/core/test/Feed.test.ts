@@ -113,6 +113,9 @@ it.effect("followers miss nothing while the store fails, and are told what the f
     yield* Ref.set(change, () => new StoreError({ operation: "FeedStore.read", retryable: true, cause: "gone" }))
     yield* append([event(one, "a")])
     yield* TestClock.adjust("10 seconds")
+    // A read that waits for a fiber which somebody interrupts ends as it does.
+    yield* Ref.set(change, () => Effect.flatMap(Effect.forkChild(Effect.interrupt), Fiber.join))
+    yield* TestClock.adjust("10 seconds")
     assert.deepStrictEqual(heard, [])
     yield* Ref.set(change, Effect.succeed)
     yield* TestClock.adjust("10 seconds")

@@ -2,7 +2,7 @@
  * The one reader of the feed's end in this process: it reads while somebody
  * follows, and hands events to all followers of their project.
  */
-import { Cause, Deferred, Effect, Queue, type Scope } from "effect"
+import { Deferred, Effect, Queue, type Scope } from "effect"
 import type { DeviceId } from "../device/Device.ts"
 import { projectOf } from "../events/DomainEvent.ts"
 import type { ProjectId } from "../project/Project.ts"
@@ -121,13 +121,11 @@ export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
   })
 
   yield* look.pipe(
-    Effect.catchCauseIf(
-      (cause) => !Cause.hasInterrupts(cause),
-      (cause) =>
-        Effect.andThen(
-          Effect.logWarning("The feed could not be read; followers wait", cause),
-          Effect.as(Effect.sleep(retryAfter), true)
-        )
+    Effect.catchCause((cause) =>
+      Effect.andThen(
+        Effect.logWarning("The feed could not be read; followers wait", cause),
+        Effect.as(Effect.sleep(retryAfter), true)
+      )
     ),
     Effect.flatMap((hasMore) =>
       hasMore || followers.size === 0
