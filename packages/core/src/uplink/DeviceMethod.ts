@@ -4,7 +4,7 @@
  * update (`update`, `updates`, `progress`) takes part in the transaction of its
  * batch, a request (`request`, `requests`) runs after the commit.
  */
-import { Cause, Effect, Result, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { given } from "../kernel/GivenEffect.ts"
@@ -219,11 +219,9 @@ export const request = <A, R = never>(
 /** Repeats one request until the store can be reached; a failure refuses only this request. */
 const alone = <R>(handled: Effect.Effect<DeviceReply, StoreError, R>) =>
   untilStored(handled).pipe(
-    Effect.catchCauseIf(
-      (cause) => !Cause.hasInterrupts(cause),
-      (cause) => Effect.as(Effect.logError("A request of a device could not be carried out", cause), systemError)
-    ),
-    Effect.orDie
+    Effect.catchCause((cause) =>
+      Effect.as(Effect.logError("A request of a device could not be carried out", cause), systemError)
+    )
   )
 
 /**

@@ -2,7 +2,7 @@
  * Takes every message of every device. `Uplink` sorts messages by the registry of
  * device methods, commits them in batches, and replies after the commit.
  */
-import { Array, Cause, Clock, Context, Effect, Exit, Layer, Option } from "effect"
+import { Array, Clock, Context, Effect, Exit, Layer, Option } from "effect"
 import { ProjectActivity } from "../activity/ProjectActivity.ts"
 import { Troubles } from "../activity/Troubles.ts"
 import { CommandAnswers } from "../command/CommandAnswers.ts"
@@ -166,14 +166,11 @@ const make = Effect.gen(function*() {
         () => run[0]!.method.handle!(run.map(({ message, request }) => ({ request: request as never, message })))
       )
     ).pipe(
-      Effect.catchCauseIf(
-        (cause) => !Cause.hasInterrupts(cause),
-        (cause) =>
-          run.length > 1
-            ? Effect.map(Effect.forEach(run, (one) => handle([one])), Array.flatten)
-            : Effect.as(Effect.logError("A request of a device could not be carried out", cause), [systemError])
-      ),
-      Effect.orDie
+      Effect.catchCause((cause) =>
+        run.length > 1
+          ? Effect.map(Effect.forEach(run, (one) => handle([one])), Array.flatten)
+          : Effect.as(Effect.logError("A request of a device could not be carried out", cause), [systemError])
+      )
     )
 
   /** Runs requests in order; neighbours with the same handler run together. */
