@@ -1,4 +1,4 @@
-import { Configurations, ConfigurationStore, defaultProjectId, DeviceCloud } from "@device-cloud/core"
+import { Configurations, ConfigurationStore, defaultProjectId, DeviceCloud, Objects } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 
-const cloudOn = <E>(stores: Layer.Layer<DeviceCloud.Stores, E>) =>
+const cloudOn = <A, E>(stores: Layer.Layer<DeviceCloud.Stores | A, E>) =>
   DeviceCloud.layer.pipe(
     Layer.provideMerge(stores),
     Layer.provideMerge(PlatformNode.layer),
@@ -66,5 +66,34 @@ layer(cloudOn(outage))("a configuration that is pushed while the storage goes aw
       assert.isBelow(told, 50)
       yield* TestClock.adjust("10 seconds")
       assert.isTrue((yield* heard).every((messages) => messages === 1))
+    }))
+})
+
+const lossy = Faults.layer({
+  seed: 1,
+  faults: [{ on: "ConfigurationStore.insert", does: "loseAnswer", calls: (n) => n === 1 }]
+}).pipe(Layer.provide(StorageMemory.layer), Layer.provide(PlatformNode.layer))
+
+const files = Layer.provideMerge(
+  Objects.layer,
+  Layer.mergeAll(lossy, PlatformNode.MemoryObjectStore.layer, PlatformNode.layer)
+)
+
+layer(cloudOn(files))("a configuration that is stored while the answer of the storage is lost", (it) => {
+  it.effect("has its file", () =>
+    Effect.gen(function*() {
+      const configurations = yield* Configurations
+      const { productKey } = yield* Fixtures.createProduct()
+      const draft = { format: "text", content: "on" } as const
+      const put = configurations.put(
+        defaultProjectId,
+        { productKey },
+        draft,
+        ({ fileName, objectId }) => Effect.succeed(`https://cloud.example.com/objects/${objectId}/${fileName}`)
+      )
+      assert.strictEqual((yield* Effect.flip(put))._tag, "StoreError")
+      const [stored] = yield* configurations.versions(defaultProjectId, { productKey })
+      const { size } = yield* Objects.use((objects) => objects.get(stored!.url.split("/").at(-2)!))
+      assert.strictEqual(size, draft.content.length)
     }))
 })

@@ -189,7 +189,10 @@ const make = Effect.gen(function*() {
       sha256: Hex.encode(mac.sha256(bytes)),
       url,
       createdAt: yield* Clock.currentTimeMillis
-    }).pipe(Effect.onError(() => removeFile(projectId, url)))
+    }).pipe(
+      // It may have been stored, and the answer was lost: a version has its file.
+      Effect.tapError(({ retryable }) => retryable ? Effect.void : removeFile(projectId, url))
+    )
     if (Option.isNone(inserted)) {
       yield* removeFile(projectId, url)
       return yield* "productKey" in scope
