@@ -65,6 +65,8 @@ const connectionOptions = ({ credentials, tls, url }: ConnectionOptions): NodeCo
   const servers = url.split(",").map((server) => server.trim())
   const encrypted = tls !== undefined || servers.some((server) => server.startsWith("tls:"))
   const { ca, certificate: cert, key } = tls ?? {}
+  // The client passes on to `tls.connect` what its types do not name.
+  const identity = { checkServerIdentity: identityCheck(servers) }
   return {
     servers,
     name: "device-cloud",
@@ -74,9 +76,8 @@ const connectionOptions = ({ credentials, tls, url }: ConnectionOptions): NodeCo
     pingInterval: timeout,
     ...encrypted
       ? {
-        // Passed on to `tls.connect`, with what the types do not name.
         tls: {
-          ...{ checkServerIdentity: identityCheck(servers) },
+          ...identity,
           ...ca === undefined ? {} : { ca },
           ...cert === undefined ? {} : { cert },
           ...key === undefined ? {} : { key }
