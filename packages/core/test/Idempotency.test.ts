@@ -1,4 +1,4 @@
-import { defaultProjectId, Idempotency } from "@device-cloud/core"
+import { AuditLog, defaultProjectId, Idempotency, Products } from "@device-cloud/core"
 import { TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Redacted } from "effect"
@@ -70,4 +70,57 @@ it.live("a request whose claim was stored and its answer lost can be repeated", 
     assert.strictEqual((yield* once(request("claimed"), done)).body, "done")
   }).pipe(
     Effect.provide(cloudWith({ on: "IdempotencyStore.claim", does: "loseAnswer", calls: (n) => n === 1 }))
+  ))
+
+const draft = {
+  nodeType: "direct",
+  networkType: "wifi",
+  validateType: "weak",
+  dataFormat: "json",
+  authType: "secret"
+} as const
+
+it.live("a request that was stored and whose answer was lost is not carried out again", () =>
+  Effect.gen(function*() {
+    const { once } = yield* Idempotency
+    const products = yield* Products
+    const create = (key: string) =>
+      AuditLog.use(({ carryOut }) =>
+        carryOut(
+          {
+            projectId: defaultProjectId,
+            keyId: "",
+            keyName: "",
+            action: "products.createProduct",
+            resource: { kind: "product", id: "" },
+            address: "",
+            requestId: ""
+          },
+          once(
+            request(key),
+            Effect.andThen(
+              products.create(defaultProjectId, { ...draft, name: key }),
+              done
+            )
+          ),
+          () => 0
+        )
+      )
+    const names = Effect.map(
+      products.list(defaultProjectId, { page: 1, pageSize: 100 }),
+      ({ items }) => items.map(({ name }) => name)
+    )
+    assert.strictEqual((yield* Effect.flip(create("lost")))._tag, "StoreError")
+    const conflict = yield* Effect.flip(create("lost"))
+    assert.isTrue(conflict._tag === "IdempotencyConflict" && conflict.reason === "not-kept")
+    assert.deepStrictEqual(yield* names, ["lost"])
+    // What was not stored is carried out.
+    assert.strictEqual((yield* Effect.flip(create("failed")))._tag, "StoreError")
+    for (let i = 0; i < 2; i++) assert.strictEqual((yield* create("failed")).body, "done")
+    assert.sameMembers(yield* names, ["lost", "failed"])
+  }).pipe(
+    Effect.provide(cloudWith(
+      { on: "AuditStore.commit", does: "loseAnswer", calls: (n) => n === 1 },
+      { on: "AuditStore.commit", does: "fail", calls: (n) => n === 2 }
+    ))
   ))

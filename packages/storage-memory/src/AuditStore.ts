@@ -1,8 +1,9 @@
 /**
  * The audit log in memory.
  */
-import { type AuditEntry, type AuditFilter, AuditStore, type NewAuditEntry } from "@device-cloud/core"
+import { type AuditEntry, type AuditFilter, AuditStore, type NewAuditEntry, ProjectId } from "@device-cloud/core"
 import { Effect, Layer, References } from "effect"
+import * as IdempotencyStore from "./IdempotencyStore.ts"
 import { Tables } from "./Tables.ts"
 
 /** Can be replaced alone; then an entry is no longer stored together with its change. */
@@ -22,9 +23,14 @@ const matches = (projectId: string, { action, end, keyId, resource, start }: Aud
   (start === undefined || entry.at >= start) &&
   (end === undefined || entry.at < end)
 
-const make = ({ audit, nextId }: Tables["Service"]) => {
+const make = ({ audit, nextId, requests }: Tables["Service"]) => {
   const append = (entries: ReadonlyArray<NewAuditEntry>) => {
-    for (const entry of entries) audit.push({ ...entry, id: nextId() })
+    for (const { claim, ...entry } of entries) {
+      audit.push({ ...entry, id: nextId() })
+      if (claim === undefined) continue
+      const projectId = ProjectId.make(entry.projectId)
+      IdempotencyStore.answer(requests, { ...claim, projectId }, { status: 200, body: null })
+    }
     if (audit.length > maxEntries) audit.splice(0, audit.length - maxEntries)
   }
 

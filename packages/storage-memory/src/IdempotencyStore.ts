@@ -1,7 +1,7 @@
 /**
  * Replies to requests with an idempotency key, in memory.
  */
-import { IdempotencyStore, type RequestKey } from "@device-cloud/core"
+import { type ClaimedRequest, IdempotencyStore, type RequestKey, type StoredAnswer } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { type StoredRequest, Tables } from "./Tables.ts"
 
@@ -12,6 +12,16 @@ export const layer: Layer.Layer<IdempotencyStore, never, Tables> = Layer.effect(
 )
 
 const keyOf = ({ key, projectId }: RequestKey): string => `${projectId}/${key}`
+
+/** Notes the answer to a claimed request, unless the claim is another caller's. */
+export const answer = (
+  requests: Tables["Service"]["requests"],
+  request: ClaimedRequest,
+  answer: StoredAnswer
+): void => {
+  const known = requests.get(keyOf(request))
+  if (known?.claimedAt === request.at) requests.set(keyOf(request), { ...known, answer })
+}
 
 const make = ({ requests }: Tables["Service"]) =>
   IdempotencyStore.of({
@@ -29,14 +39,11 @@ const make = ({ requests }: Tables["Service"]) =>
           ? { _tag: "InProgress", fingerprint: known.fingerprint }
           : { _tag: "Answered", fingerprint: known.fingerprint, answer: known.answer }
       }),
-    answer: (request, answer) =>
-      Effect.sync(() => {
-        const known = requests.get(keyOf(request))
-        if (known?.claimedAt === request.at) requests.set(keyOf(request), { ...known, answer })
-      }),
+    answer: (request, given) => Effect.sync(() => answer(requests, request, given)),
     release: (request) =>
       Effect.sync(() => {
-        if (requests.get(keyOf(request))?.claimedAt === request.at) requests.delete(keyOf(request))
+        const known = requests.get(keyOf(request))
+        if (known?.claimedAt === request.at && known.answer === undefined) requests.delete(keyOf(request))
       }),
     count: (projectId, limit) =>
       Effect.sync(() => {

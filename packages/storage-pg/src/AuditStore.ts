@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { SqlError } from "effect/sql"
 import { type Clients, clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
-import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
+import { eachByIndex, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 /**
  * Stands alone: its table refers to no other, so that entries outlive what they
@@ -55,9 +55,28 @@ class Unchanged {
 }
 
 const make = ({ reads, sql }: Clients) => {
+  /** The beginning of a statement that notes which requests were carried out. */
+  const noting = (entries: ReadonlyArray<NewAuditEntry>) => {
+    const claims = entries.flatMap(({ claim, projectId }) => claim === undefined ? [] : [{ ...claim, projectId }])
+    return claims.length === 0 ? sql`` : sql`
+      WITH claim AS (
+        SELECT * FROM unnest(
+          ${texts(claims.map(({ projectId }) => projectId))},
+          ${texts(claims.map(({ key }) => key))},
+          ${instants(claims.map(({ at }) => at))}
+        ) AS claim (project_id, key, claimed_at) ${eachByIndex(sql, claims.length)}
+      ), noted AS (
+        UPDATE request SET status = 200, body = NULL FROM claim
+        WHERE request.project_id = claim.project_id AND request.key = claim.key
+          AND request.claimed_at = claim.claimed_at
+      )`
+  }
+
   const append = (entries: ReadonlyArray<NewAuditEntry>): Effect.Effect<void, SqlError.SqlError> =>
     entries.length === 0 ? Effect.void : Effect.asVoid(
-      sql`INSERT INTO audit_entry (at, project_id, key_id, key_name, action, resource_kind, resource_id, address,
+      sql`${
+        noting(entries)
+      } INSERT INTO audit_entry (at, project_id, key_id, key_name, action, resource_kind, resource_id, address,
           result, request_id)
         SELECT at, project_id, key_id, key_name, action, resource_kind, resource_id, address, result, request_id
         FROM unnest(

@@ -58,7 +58,7 @@ const make = (sql: PgClient.PgClient) =>
       ),
     release: ({ at, key, projectId }) =>
       sql`DELETE FROM request
-        WHERE project_id = ${projectId} AND key = ${key} AND claimed_at = ${instant(at)}`.pipe(
+        WHERE project_id = ${projectId} AND key = ${key} AND claimed_at = ${instant(at)} AND status IS NULL`.pipe(
         Effect.asVoid,
         Effect.mapError(storeError("IdempotencyStore.release"))
       ),

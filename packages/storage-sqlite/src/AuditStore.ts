@@ -81,6 +81,11 @@ const make = (sql: Sqlite["Service"]) => {
             entry.requestId
           ]
         )
+        if (entry.claim === undefined) continue
+        sql.run(
+          "UPDATE request SET status = 200, body = NULL WHERE project_id = ? AND key = ? AND claimed_at = ?",
+          [entry.projectId, entry.claim.key, entry.claim.at]
+        )
       }
     })
 

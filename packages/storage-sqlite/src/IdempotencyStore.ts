@@ -48,7 +48,11 @@ const make = (sql: Sqlite["Service"]) =>
       }),
     release: ({ at, key, projectId }) =>
       sql.write("IdempotencyStore.release", () => {
-        sql.run("DELETE FROM request WHERE project_id = ? AND key = ? AND claimed_at = ?", [projectId, key, at])
+        sql.run("DELETE FROM request WHERE project_id = ? AND key = ? AND claimed_at = ? AND status IS NULL", [
+          projectId,
+          key,
+          at
+        ])
       }),
     count: (projectId, limit) =>
       sql.read("IdempotencyStore.count", () =>

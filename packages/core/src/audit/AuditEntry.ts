@@ -28,15 +28,24 @@ export interface AuditSubject {
   readonly requestId: string
 }
 
+/** The claim of a request with an idempotency key, in the project of the caller. */
+export interface RequestClaim {
+  readonly key: string
+  /** When it was claimed, Unix milliseconds. */
+  readonly at: number
+}
+
 /** An entry before it is stored. */
 export interface NewAuditEntry extends AuditSubject {
   /** Unix milliseconds. */
   readonly at: number
   /** 0: the action was carried out. Another: the code with which it was refused or failed. */
   readonly result: number
+  /** The claim of the request with an idempotency key that was carried out; it is no part of the log. */
+  readonly claim?: RequestClaim | undefined
 }
 
-export interface AuditEntry extends NewAuditEntry {
+export interface AuditEntry extends Omit<NewAuditEntry, "claim"> {
   /** Below 2^53. Unique; it grows from entry to entry of one node. */
   readonly id: number
 }

@@ -5,7 +5,12 @@ import { Context, type Effect } from "effect"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { AuditCursor, AuditEntry, AuditFilter, NewAuditEntry } from "./AuditEntry.ts"
 
-/** Laws: each call is one transaction. No call changes an entry; `prune` alone deletes entries. */
+/**
+ * Laws: each call is one transaction. No call changes an entry; `prune` alone deletes
+ * entries. Entries with a `claim` note, in the same transaction, that the request was
+ * carried out and its response was not kept, as `answer` of an `IdempotencyStore` on
+ * the same database does.
+ */
 export class AuditStore extends Context.Service<AuditStore, {
   /** Stores entries, all or none. */
   readonly append: (entries: ReadonlyArray<NewAuditEntry>) => Effect.Effect<void, StoreError>

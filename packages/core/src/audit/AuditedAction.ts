@@ -5,7 +5,7 @@
  */
 import { Clock, Context, Effect } from "effect"
 import type { StoreError } from "../kernel/StoreError.ts"
-import type { AuditResource, AuditSubject, NewAuditEntry } from "./AuditEntry.ts"
+import type { AuditResource, AuditSubject, NewAuditEntry, RequestClaim } from "./AuditEntry.ts"
 import type { AuditStore } from "./AuditStore.ts"
 
 /**
@@ -18,6 +18,8 @@ export type Changed = AuditResource | boolean
 export class AuditedAction {
   readonly #subject: AuditSubject
   #state: "pending" | "storing" | "stored" = "pending"
+  /** Of the request that the action carries out, if it has an idempotency key: the entry notes with it that it was. */
+  claim: RequestClaim | undefined
 
   constructor(subject: AuditSubject) {
     this.#subject = subject
@@ -46,8 +48,9 @@ export class AuditedAction {
   /** The entry with a result. `resource`: of a write that knows it better than the action. */
   entry(at: number, result: number, resource?: AuditResource): NewAuditEntry {
     const subject = resource === undefined ? this.#subject : { ...this.#subject, resource }
+    const { claim } = this
     // V8 copies a spread fast only when it stands last.
-    return { at, result, ...subject }
+    return claim === undefined || result !== 0 ? { at, result, ...subject } : { at, result, claim, ...subject }
   }
 
   /** Runs a write. Stores the entry with it if the write has changed something and no earlier one has stored it. */

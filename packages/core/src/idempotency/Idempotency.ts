@@ -3,6 +3,7 @@
  * (docs/decisions/0015-idempotent-posts.md, docs/decisions/0053-idempotency-keys-keep-no-secrets.md).
  */
 import { Cause, Clock, Context, Effect, Fiber, Layer, Redacted, Schema } from "effect"
+import { CurrentAction } from "../audit/AuditedAction.ts"
 import { DomainError } from "../kernel/DomainError.ts"
 import { Mac } from "../kernel/Mac.ts"
 import type { Randomness } from "../kernel/Randomness.ts"
@@ -35,8 +36,8 @@ export class Idempotency extends Context.Service<Idempotency, {
    * its caller does not wait for it. Returns the stored response when the
    * same request comes again with the same access key. Fails with
    * `IdempotencyConflict` if the key belongs to another request, to one of another
-   * access key, to one that is still running, or to one whose response was too
-   * large to be kept. Fails with `TooManyIdempotencyKeys`, without running the
+   * access key, to one that is still running, or to one that was carried out and
+   * whose response was too large to be kept, or was lost with the storage or the server. Fails with `TooManyIdempotencyKeys`, without running the
    * request, if the project has used {@link MaxIdempotencyKeys} within 24 hours;
    * other nodes may let some more through for ten seconds.
    */
@@ -76,14 +77,14 @@ const countTtl = 10_000
 const conflicts = {
   "in-progress": "The first request with this key is still being answered",
   "other-request": "This key was used for another request, or with another access key",
-  "not-kept": "The first request with this key was carried out; its response was too large to be kept"
+  "not-kept": "The first request with this key was carried out; its response was not kept"
 } as const
 
 /** The request cannot run under this key, or its response cannot be returned. */
 export class IdempotencyConflict extends DomainError<IdempotencyConflict>()(
   "IdempotencyConflict",
   {
-    /** `not-kept`: the request was carried out, its response was too large to be kept. */
+    /** `not-kept`: the request was carried out; its response was too large to be kept, or was lost. */
     reason: Schema.Literals(["other-request", "in-progress", "not-kept"])
   },
   ({ reason }) => conflicts[reason]
@@ -164,6 +165,8 @@ const make = Effect.gen(function*() {
       if (body === null) return yield* new IdempotencyConflict({ reason: "not-kept" })
       return { status, body: seal.open(body) }
     }
+    const action = yield* CurrentAction
+    if (action !== undefined) action.claim = { key, at }
     const release = Effect.suspend(() => {
       const known = counts.last(projectId)
       if (known !== undefined) known.used--

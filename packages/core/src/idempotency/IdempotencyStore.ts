@@ -21,7 +21,7 @@ export interface ClaimedRequest extends RequestKey {
 export interface StoredAnswer {
   /** HTTP status. */
   readonly status: number
-  /** Null: the response was too large to be kept. */
+  /** Null: the response was not kept. */
   readonly body: string | null
 }
 
@@ -53,7 +53,10 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
   ) => Effect.Effect<Claim, StoreError>
   /** Stores the response to a claimed request. Changes nothing if the claim has expired and another caller has the request. */
   readonly answer: (request: ClaimedRequest, answer: StoredAnswer) => Effect.Effect<void, StoreError>
-  /** Removes a claim, so that the request can run again. Leaves the claim of another caller alone, as `answer` does. */
+  /**
+   * Removes a claim, so that the request can run again, unless it has an answer.
+   * Leaves the claim of another caller alone, as `answer` does.
+   */
   readonly release: (request: ClaimedRequest) => Effect.Effect<void, StoreError>
   /** Counts the requests of a project, at most to `limit`. */
   readonly count: (projectId: ProjectId, limit: number) => Effect.Effect<number, StoreError>

@@ -6,6 +6,7 @@ import {
   AuditStore,
   type DeviceCloud,
   emptyModel,
+  IdempotencyStore,
   type NewAuditEntry,
   ProductKey,
   ProjectStore,
@@ -14,7 +15,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, type Layer, Option, Struct } from "effect"
 import { detached } from "./Detached.ts"
-import { epoch, newProject, unique } from "./Samples.ts"
+import { epoch, insertProject, newProject, unique } from "./Samples.ts"
 
 const newEntry = (fields: Partial<NewAuditEntry> = {}): NewAuditEntry => ({
   at: epoch,
@@ -110,6 +111,33 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         for (const entries of [[], undefined]) {
           assert.strictEqual(yield* store.commit(Effect.succeed(result), () => entries), result)
         }
+      }))
+
+    it.effect("notes with the entry that a request was carried out, or neither", () =>
+      Effect.gen(function*() {
+        const store = yield* AuditStore
+        const requests = yield* IdempotencyStore
+        const { id: projectId } = yield* insertProject
+        const request = { projectId, key: unique("key"), at: epoch }
+        const state = requests.claim({
+          ...request,
+          fingerprint: "first",
+          claimExpiredBefore: epoch,
+          answerExpiredBefore: epoch
+        })
+        yield* state
+        const entry = newEntry({ projectId })
+        const entries = [{ ...entry, claim: request }, newEntry({ projectId, claim: { ...request, at: epoch - 1 } })]
+        yield* Effect.exit(store.commit(Effect.fail("no"), () => entries))
+        assert.strictEqual((yield* state)._tag, "InProgress")
+        yield* store.commit(Effect.void, () => entries)
+        assert.deepStrictEqual(yield* read(projectId), [entry, entry])
+        const notKept = { _tag: "Answered", fingerprint: "first", answer: { status: 200, body: null } } as const
+        assert.deepStrictEqual(yield* state, notKept)
+        yield* requests.release(request)
+        assert.deepStrictEqual(yield* state, notKept)
+        yield* requests.answer(request, { status: 201, body: "kept" })
+        assert.deepStrictEqual(yield* state, { ...notKept, answer: { status: 201, body: "kept" } })
       }))
 
     it.effect("loses no entry of many writes at the same time", () =>
