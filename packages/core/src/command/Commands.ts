@@ -3,7 +3,7 @@
  * store, from the call to its one end (docs/api/commands.md). A device that is
  * disabled takes none.
  */
-import { Clock, Context, Effect, Exit, identity, Layer, Option } from "effect"
+import { Clock, Context, Effect, Exit, identity, Layer, Option, Struct } from "effect"
 import type { CodecCache } from "../codec/CodecCache.ts"
 import { CurrentAction } from "../audit/AuditedAction.ts"
 import type { NewAuditEntry } from "../audit/AuditEntry.ts"
@@ -323,7 +323,8 @@ const make = Effect.gen(function*() {
         onlyNow: ttl === 0,
         wait,
         ...isDesired ? { desire: desire(call.params, createdAt, isModelled) } : {},
-        ...entry === undefined ? {} : { entry }
+        // A call that comes again finds its command by its origin, and may wait for it.
+        ...entry === undefined ? {} : { entry: origin === undefined ? entry : Struct.omit(entry, ["claim"]) }
       })
     )
     const result = yield* Effect.flatMap(
