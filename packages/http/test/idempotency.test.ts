@@ -106,7 +106,7 @@ for (const [name, storage] of storages) {
         assert.isAbove(first.text.length, 65_536)
         const again = yield* post
         assert.deepStrictEqual([again.status, again.body.code], [409, 40900])
-        assert.include(again.body.message, "its response was not kept")
+        assert.include(again.body.message, "too large to be kept")
         const { total } = (yield* call("GET", `/rule-engine/scenes?name=${encodeURIComponent(scene.name)}`)).body.data
         assert.strictEqual(total, 1)
       }))

@@ -16,8 +16,8 @@ const hostOf = (server: string): string =>
 export const identityCheck = (servers: ReadonlyArray<string>) => {
   const hosts = servers.map(hostOf).filter((host) => host === "localhost" || isIP(host) !== 0)
   return (name: string, certificate: PeerCertificate): Error | undefined => {
-    const [first, ...others] = name === "localhost" ? hosts : [name]
-    const error = checkServerIdentity(first ?? name, certificate)
-    return others.some((host) => checkServerIdentity(host, certificate) === undefined) ? undefined : error
+    const expected = name === "localhost" && hosts.length > 0 ? hosts : [name]
+    const errors = expected.map((host) => checkServerIdentity(host, certificate))
+    return errors.includes(undefined) ? undefined : errors[0]
   }
 }

@@ -37,9 +37,10 @@ export class Idempotency extends Context.Service<Idempotency, {
    * same request comes again with the same access key. Fails with
    * `IdempotencyConflict` if the key belongs to another request, to one of another
    * access key, to one that is still running, or to one that was carried out and
-   * whose response was too large to be kept, or was lost with the storage or the server. Fails with `TooManyIdempotencyKeys`, without running the
-   * request, if the project has used {@link MaxIdempotencyKeys} within 24 hours;
-   * other nodes may let some more through for ten seconds.
+   * whose response was too large to be kept, or was lost with the storage or the
+   * server. Fails with `TooManyIdempotencyKeys`, without running the request, if the
+   * project has used {@link MaxIdempotencyKeys} within 24 hours; other nodes may let
+   * some more through for ten seconds.
    */
   readonly once: <E, R>(
     request: RepeatableRequest,
@@ -77,7 +78,7 @@ const countTtl = 10_000
 const conflicts = {
   "in-progress": "The first request with this key is still being answered",
   "other-request": "This key was used for another request, or with another access key",
-  "not-kept": "The first request with this key was carried out; its response was not kept"
+  "not-kept": "The first request with this key was carried out; its response was too large to be kept, or was lost"
 } as const
 
 /** The request cannot run under this key, or its response cannot be returned. */
