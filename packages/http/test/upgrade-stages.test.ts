@@ -1,6 +1,7 @@
+import { defaultProjectId, DeviceId, deviceIdentity, Devices, Upgrades } from "@device-cloud/core"
 import { call, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
 import {
   createTask,
@@ -173,6 +174,47 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* givenTo([late]), [])
         const named = yield* createTask(firmwareId, { scope_mode: 1, device_ids: [late.device_id], dynamic: true })
         assert.deepStrictEqual(Object.keys(named.body.data.issues), ["dynamic"])
+      }))
+
+    it.effect("what a device has said before it joins a dynamic task is not about the task", () =>
+      Effect.gen(function*() {
+        const { devices: [first], productKey, taskId } = yield* prepare(1, { dynamic: true })
+        const [rolledBack, failed, upgraded] = (yield* devicesOf(productKey, 3)) as [TestDevice, TestDevice, TestDevice]
+        const devices = yield* Devices
+        const identityOf = (device: TestDevice) =>
+          Effect.map(
+            devices.get(defaultProjectId, { deviceId: DeviceId.make(device.device_id) }),
+            deviceIdentity
+          )
+        const said = { module: "default", protocol: undefined, at: yield* Clock.currentTimeMillis } as const
+        const versions = Effect.fnUntraced(function*(device: TestDevice, ...versions: ReadonlyArray<string>) {
+          const identity = yield* identityOf(device)
+          return versions.map((version) => ({ _tag: "Inform" as const, device: identity, version, ...said }))
+        })
+        const failure = {
+          _tag: "Progress" as const,
+          device: yield* identityOf(failed),
+          step: -1,
+          description: "bad flash",
+          ...said
+        }
+        // All of it is in one batch.
+        yield* (yield* Upgrades).report([
+          ...yield* versions(first!, "1.1.0", "1.0.0"),
+          ...yield* versions(rolledBack, "1.1.0", "1.0.0"),
+          failure,
+          ...yield* versions(failed, "1.0.0"),
+          ...yield* versions(upgraded, "1.0.0", "1.1.0")
+        ])
+        assert.deepStrictEqual(
+          yield* statusesOf(taskId),
+          new Map([
+            [first!.device_id, [3, 100]],
+            [rolledBack.device_id, [1, 0]],
+            [failed.device_id, [1, 0]],
+            [upgraded.device_id, [3, 100]]
+          ])
+        )
       }))
 
     it.effect("a firmware with a SHA-256 is checked by it", () =>

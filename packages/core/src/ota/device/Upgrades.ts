@@ -218,21 +218,27 @@ const make = Effect.gen(function*() {
     }
   )
 
-  /** Adds devices that report an older version to the newest dynamic task for it. */
-  const joinDynamic = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
+  /** The reports of an older version, each with the newest dynamic task that its device joins by it. */
+  const joiningBy = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
+    const joining = new Map<UpgradeReport, OtaTask>()
     const products = new Set(reports.map(({ device }) => device.productKey))
     const open = yield* untilStored(store.dynamicTasks([...products]))
-    if (open.length === 0) return
-    const joining = new Map<OtaTask, Array<DeviceIdentity>>()
+    if (open.length === 0) return joining
     for (const said of reports) {
       if (said._tag !== "Inform") continue
       const task = open.findLast(({ module, productKey, version }) =>
         module === said.module && productKey === said.device.productKey && isOlder(said.version, version)
       )
-      if (task !== undefined) joining.set(task, [...joining.get(task) ?? [], said.device])
+      if (task !== undefined) joining.set(said, task)
     }
+    return joining
+  })
+
+  const join = Effect.fnUntraced(function*(joining: ReadonlyMap<UpgradeReport, OtaTask>) {
+    const devices = new Map<OtaTask, Array<DeviceIdentity>>()
+    for (const [{ device }, task] of joining) devices.set(task, [...devices.get(task) ?? [], device])
     const at = yield* Clock.currentTimeMillis
-    for (const [{ taskId }, devices] of joining) yield* untilStored(store.join(taskId, devices, at))
+    for (const [{ taskId }, joined] of devices) yield* untilStored(store.join(taskId, joined, at))
   })
 
   /** Puts off what a device that has just reported is to be told; undefined: it is its turn. */
@@ -247,16 +253,9 @@ const make = Effect.gen(function*() {
     return turn === null ? undefined : until(turn)
   })
 
-  const report = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
-    const versions = reports.flatMap((said) =>
-      said._tag === "Inform"
-        ? [{ deviceId: said.device.deviceId, module: said.module, version: said.version, at: said.at }]
-        : []
-    )
-    if (versions.length > 0) {
-      yield* untilStored(store.reportVersions(versions))
-      yield* joinDynamic(reports)
-    }
+  /** Takes the reports for the records that there are. */
+  const advance = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
+    if (reports.length === 0) return
     const deviceIds = [...new Set(reports.map(({ device }) => device.deviceId))]
     const open = yield* untilStored(store.unfinished(deviceIds))
     if (open.length === 0) return
@@ -265,7 +264,7 @@ const make = Effect.gen(function*() {
     )
     // One report after the other: a record takes its steps in the order in which they were said.
     for (const said of reports) {
-      const key = `${said.device.deviceId} ${said.module}`
+      const key = moduleKey(said)
       const assignment = current.get(key)
       if (assignment === undefined) continue
       const [after] = yield* untilStored(steps.take([{ assignment, event: eventOf(said) }]))
@@ -280,6 +279,29 @@ const make = Effect.gen(function*() {
       const [later] = yield* untilStored(steps.take([postponement]))
       if (later !== undefined) current.set(key, later)
     }
+  })
+
+  const report = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
+    const versions = reports.flatMap((said) =>
+      said._tag === "Inform"
+        ? [{ deviceId: said.device.deviceId, module: said.module, version: said.version, at: said.at }]
+        : []
+    )
+    if (versions.length === 0) return yield* advance(reports)
+    yield* untilStored(store.reportVersions(versions))
+    const joining = yield* joiningBy(reports)
+    if (joining.size === 0) return yield* advance(reports)
+    // What a device has said before it joins a task is not about that task.
+    const yetToJoin = new Set([...joining.keys()].map(moduleKey))
+    const before: Array<UpgradeReport> = []
+    const after: Array<UpgradeReport> = []
+    for (const said of reports) {
+      if (joining.has(said)) yetToJoin.delete(moduleKey(said))
+      ;(yetToJoin.has(moduleKey(said)) ? before : after).push(said)
+    }
+    yield* advance(before)
+    yield* join(joining)
+    yield* advance(after)
   })
 
   const fetch = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity, module: string, protocol?: DownloadProtocol) {
@@ -307,6 +329,8 @@ const make = Effect.gen(function*() {
 
 const versionOf = (versions: Readonly<Record<string, string>>, module: string): string =>
   Object.hasOwn(versions, module) ? versions[module]! : ""
+
+const moduleKey = ({ device, module }: UpgradeReport): string => `${device.deviceId} ${module}`
 
 const eventOf = (said: UpgradeReport): UpgradeEvent =>
   said._tag === "Inform"
