@@ -154,6 +154,19 @@ describe("a shadow", () => {
     assert.strictEqual(draft.finish(), empty)
   })
 
+  it("has changed also if its version and its time come again", () => {
+    const before: Shadow = { ...empty, version: 100, updatedAt: 1, reported: { a: entry(1) } }
+    const draft = new ShadowDraft(before)
+    draft.clear("reported")
+    draft.accept(1, 0)
+    const cleared = draft.mark()
+    draft.set("reported", "b", entry(2))
+    draft.accept(1, 100)
+    assert.deepStrictEqual(draft.finish(), { ...before, reported: { b: entry(2) } })
+    draft.rollBack(cleared)
+    assert.deepStrictEqual(draft.finish(), { ...before, version: 0, reported: {} })
+  })
+
   it("counts the versions of each desired value, and measures again what was removed", () => {
     const draft = new ShadowDraft(empty)
     const long = "x".repeat(140_000)

@@ -59,6 +59,7 @@ export interface ShadowMark {
   readonly desired: ShadowSide
   readonly version: number
   readonly updatedAt: number | null
+  readonly isChanged: boolean
 }
 
 /**
@@ -70,6 +71,8 @@ export class ShadowDraft {
   readonly #sides: { readonly reported: Side; readonly desired: Side }
   #version: number
   #updatedAt: number | null
+  // A device may set the version back and report again within a millisecond: both may be as before.
+  #isChanged = false
 
   /** `isModelled`: whether the thing model of the device has a property. Default: it has none. */
   constructor(shadow: Shadow, isModelled: IsModelled = () => false) {
@@ -136,27 +139,30 @@ export class ShadowDraft {
       reported: this.#sides.reported.hold(),
       desired: this.#sides.desired.hold(),
       version: this.#version,
-      updatedAt: this.#updatedAt
+      updatedAt: this.#updatedAt,
+      isChanged: this.#isChanged
     }
   }
 
   /** Takes back all changes since the mark. */
-  rollBack({ desired, reported, updatedAt, version }: ShadowMark): void {
+  rollBack({ desired, isChanged, reported, updatedAt, version }: ShadowMark): void {
     this.#sides.reported.rollBack(reported)
     this.#sides.desired.rollBack(desired)
     this.#version = version
     this.#updatedAt = updatedAt
+    this.#isChanged = isChanged
   }
 
   /** Ends one change: sets the next version, or the given one. `at`: Unix milliseconds. */
   accept(at: number, version = this.#version + 1): void {
     this.#version = version
     this.#updatedAt = at
+    this.#isChanged = true
   }
 
   /** Returns the changed shadow. Returns the original object if no change was accepted. */
   finish(): Shadow {
-    if (this.#version === this.#before.version && this.#updatedAt === this.#before.updatedAt) return this.#before
+    if (!this.#isChanged) return this.#before
     return {
       deviceId: this.#before.deviceId,
       version: this.#version,
