@@ -38,11 +38,12 @@ export const layer: Layer.Layer<FeedStore, DatabaseError, Sqlite> = Layer.effect
     yield* sql.write(
       "FeedStore.layer",
       () => {
-        // Without events, there is no row yet.
-        sql.run(
+        // A new file has no row yet. Lower places than its first are of another one.
+        const isNew = sql.run(
           `INSERT INTO sqlite_sequence (name, seq)
             SELECT 'feed', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'feed')`
-        )
+        ) === 1
+        if (isNew) sql.run("UPDATE feed_start SET forgotten = max(forgotten, ?)", [least])
         sql.run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'feed'", [least])
       }
     ).pipe(Effect.mapError(databaseError))

@@ -69,3 +69,22 @@ it.live.each([
       }).pipe(Effect.provide(storage(copy)))
     }).pipe(Effect.scoped)
 )
+
+it.live("a place of an earlier file is a gap in a new one", () =>
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const storage = (name: string) =>
+      Layer.fresh(StorageSqlite.layer({ filename: join(directory, name) })).pipe(Layer.provide(TestKeyRing.layer))
+    const after = yield* Effect.andThen(insertDevice, FeedStore.use(({ end }) => end)).pipe(
+      Effect.provide(storage("earlier.sqlite"))
+    )
+    yield* Effect.gen(function*() {
+      const { end, read } = yield* FeedStore
+      const start = yield* end
+      const { device } = yield* insertDevice
+      const isGap = (after: string) =>
+        Effect.map(read({ projectId: device.projectId, after, limit: 10 }), (page) => page.isGap)
+      assert.isTrue(yield* isGap(after))
+      assert.isFalse(yield* isGap(start))
+    }).pipe(Effect.provide(storage("new.sqlite")))
+  }).pipe(Effect.scoped))
