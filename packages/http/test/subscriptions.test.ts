@@ -1,12 +1,14 @@
 import {
   AllowPrivateWebhooks,
   defaultProjectId,
+  type DeviceId,
+  Devices,
   type DomainEvent,
   Feed,
   ProjectId,
   SubscriptionLease
 } from "@device-cloud/core"
-import { eventually } from "@device-cloud/testing"
+import { eventually, SimulatedDevice } from "@device-cloud/testing"
 import {
   call,
   createDevice,
@@ -134,6 +136,25 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual((yield* data("GET", `${path}/events?limit=1000`)).results, first.results)
         assert.strictEqual(yield* code("POST", `${path}/ack`, { cursor: first.cursor }), 40907)
       }))
+
+    it.effect("a report with several values of a property is read with the last of them", () =>
+      Effect.gen(function*() {
+        const device = yield* newDevice()
+        const { subscription_id } = yield* subscribe({
+          filter: { device_ids: [device.device_id], types: ["property"] }
+        })
+        const properties = { n: [{ value: 1, time: 1000 }, { value: 2, time: 2000 }] }
+        const { device: triple } = yield* Effect.flatMap(
+          Devices,
+          (devices) => devices.get(defaultProjectId, { deviceId: device.device_id as DeviceId })
+        )
+        const simulated = yield* SimulatedDevice.connect(triple)
+        assert.strictEqual((yield* simulated.postBatch({ properties })).code, 200)
+        const { results } = yield* eventually(data("GET", `/subscriptions/${subscription_id}/events`), {
+          until: ({ results }) => results.length === 1
+        })
+        assert.deepStrictEqual(results[0].data.properties, { n: { value: 2, time: 2000 } })
+      }).pipe(Effect.scoped))
 
     it.effect("a subscription is created, read, listed, changed and deleted", () =>
       Effect.gen(function*() {

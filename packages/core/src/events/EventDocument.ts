@@ -96,7 +96,12 @@ const details = {
     ...reason === undefined ? {} : { reason }
   }),
   ConnectionReplaced: ({ link }: Of<"ConnectionReplaced">) => linkMembers(link),
-  PropertiesReported: ({ properties }: Of<"PropertiesReported">) => ({ properties }),
+  // Values of a report that was not read from a database are objects of a class, which no schema takes for JSON.
+  PropertiesReported: ({ properties }: Of<"PropertiesReported">) => ({
+    properties: Object.fromEntries(
+      Object.entries(properties).map(([propertyId, { time, value }]) => [propertyId, { value, time }])
+    )
+  }),
   EventReported: ({ eventId, time, value }: Of<"EventReported">) => ({ event_id: eventId, event_time: time, value }),
   CommandReplied: ({ code, data, message, messageId }: Of<"CommandReplied">) => ({
     message_id: String(messageId),
