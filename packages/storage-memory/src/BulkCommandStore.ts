@@ -8,6 +8,7 @@ import {
   type BulkCreated,
   type BulkDevice,
   type BulkDeviceState,
+  bulkOrigin,
   type BulkScope,
   type BulkTurn,
   type Device,
@@ -115,7 +116,11 @@ const make = (tables: Tables["Service"]) => {
         stored.isCancelled = true
         stored.bulk = { ...stored.bulk, updatedAt: at }
         for (const device of stored.devices) {
-          if (device.state === "to-ask") device.state = "left-out"
+          if (device.state === "to-ask") {
+            // Whoever has the turn may have ended before it stored what came of it.
+            device.messageId = ledger.ofOrigin(device.deviceId, bulkOrigin(bulkId))?.messageId ?? null
+            device.state = device.messageId === null ? "left-out" : "to-cancel"
+          }
           if (device.state === "asked") device.state = "to-cancel"
           device.claimedUntil = 0
         }

@@ -19,22 +19,15 @@ export const layer: Layer.Layer<CommandStore, never, Tables> = Layer.effect(
   Effect.map(Tables, (tables) => make(tables))
 )
 
-/** Origins that are remembered; the oldest are forgotten first. */
-const maxNamed = 10_000
-
 const make = (tables: Tables["Service"]) => {
   const { connections, devices, ledger, ownerships } = tables
   let lastId = 0
-
-  /** Message id by device and origin, the oldest first. */
-  const named = new Map<string, number>()
 
   const enqueue = (
     { command: { origin, synchronous = false, ...command }, desire, epoch }: Enqueue
   ): Enqueued | NotEnqueued => {
     const { createdAt, deviceId } = command
-    const name = `${deviceId} ${origin}`
-    const known = origin === undefined ? undefined : ledger.get(deviceId, named.get(name) ?? 0)
+    const known = origin === undefined ? undefined : ledger.ofOrigin(deviceId, origin)
     if (known !== undefined) return { command: known, previous: undefined, owner: undefined }
     const device = devices.get(deviceId)
     if (device === undefined) return "no-device"
@@ -58,10 +51,7 @@ const make = (tables: Tables["Service"]) => {
     }
     ledger.put(stored)
     ownerships.set(deviceId, { ...ownership, lastCommand: stored.messageId })
-    if (origin !== undefined) {
-      named.set(name, stored.messageId)
-      if (named.size > maxNamed) named.delete(named.keys().next().value!)
-    }
+    if (origin !== undefined) ledger.name(stored, origin)
     if (desire !== undefined) modifyShadow(tables, { deviceId, modify: desire })
     return { command: stored, previous: ownership.lastCommand, owner }
   }

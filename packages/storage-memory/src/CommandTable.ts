@@ -6,11 +6,16 @@ import { type Command, type CommandProgress, type DeviceId, finalRank, rankOf } 
 /** Ended commands that are kept for each device. */
 const kept = 100
 
+/** Origins that are remembered; the oldest are forgotten first. */
+const maxNamed = 10_000
+
 type Commands = Map<number, Command>
 
 export class CommandTable {
   readonly #all = new Map<DeviceId, Commands>()
   readonly #open = new Map<DeviceId, Commands>()
+  /** Message id by device and origin, the oldest first. */
+  readonly #named = new Map<string, number>()
   /** No command has changed before, Unix milliseconds. */
   #earliest = Number.POSITIVE_INFINITY
 
@@ -21,6 +26,17 @@ export class CommandTable {
 
   get(deviceId: DeviceId, messageId: number): Command | undefined {
     return this.#all.get(deviceId)?.get(messageId)
+  }
+
+  /** The command of a device that has this origin. */
+  ofOrigin(deviceId: DeviceId, origin: string): Command | undefined {
+    return this.get(deviceId, this.#named.get(`${deviceId} ${origin}`) ?? 0)
+  }
+
+  /** Remembers the origin of a command. */
+  name({ deviceId, messageId }: Command, origin: string): void {
+    this.#named.set(`${deviceId} ${origin}`, messageId)
+    if (this.#named.size > maxNamed) this.#named.delete(this.#named.keys().next().value!)
   }
 
   /** The commands of a device that have not ended, oldest first. */

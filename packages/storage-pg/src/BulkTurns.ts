@@ -1,7 +1,14 @@
 /**
  * The part of `BulkCommandStore` about turns: what is left to do for each device.
  */
-import type { BulkCommand, BulkCommandStore, BulkOutcome, BulkTurn, DeviceId } from "@device-cloud/core"
+import {
+  type BulkCommand,
+  type BulkCommandStore,
+  bulkOrigin,
+  type BulkOutcome,
+  type BulkTurn,
+  type DeviceId
+} from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { bulkFromRow, type BulkRow } from "./BulkRow.ts"
@@ -19,6 +26,11 @@ export const make = (sql: PgClient.PgClient): Pick<BulkCommandStore["Service"], 
     const [row] = yield* sql`UPDATE bulk_command SET is_cancelled = true, updated_at = ${instant(at)}
       WHERE bulk_id = ${bulkId} AND NOT is_cancelled RETURNING bulk_id`
     if (row === undefined) return false
+    // Whoever has the turns may have ended before it stored what came of them.
+    yield* sql`UPDATE bulk_command_device AS member SET state = 1, message_id = command.message_id
+      FROM command
+      WHERE member.bulk_id = ${bulkId} AND member.state = 0 AND member.claimed_until IS NOT NULL
+        AND command.device_id = member.device_id AND command.origin = ${bulkOrigin(bulkId)}`
     yield* sql`
       WITH changed AS (
         UPDATE bulk_command_device SET state = CASE state WHEN 0 THEN 3 ELSE 4 END, claimed_until = NULL

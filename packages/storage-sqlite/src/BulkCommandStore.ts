@@ -6,6 +6,7 @@ import {
   type BulkCounts,
   type BulkCreated,
   type BulkDeviceState,
+  bulkOrigin,
   type BulkOutcome,
   type BulkScope,
   type BulkTurn,
@@ -114,6 +115,14 @@ const make = (sql: Sqlite["Service"]) => {
       [at, bulkId]
     )
     if (cancelled === 0) return false
+    // Whoever has the turns may have ended before it stored what came of them.
+    sql.run(
+      `UPDATE bulk_command_device AS member SET state = 'asked', message_id = command.message_id
+        FROM command
+        WHERE member.bulk_id = ? AND member.state = 'to-ask' AND member.claimed_until > 0
+          AND command.device_id = member.device_id AND command.origin = ?`,
+      [bulkId, bulkOrigin(bulkId)]
+    )
     sql.run(
       `UPDATE bulk_command_device SET state = CASE state WHEN 'to-ask' THEN 'left-out' ELSE 'to-cancel' END,
           claimed_until = 0

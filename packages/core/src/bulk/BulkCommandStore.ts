@@ -26,6 +26,9 @@ export type BulkCreated =
   /** The project has `maxRunning` bulk commands that run. */
   | { readonly _tag: "Busy" }
 
+/** The origin of the commands that a bulk command makes: a device has one of it at most. */
+export const bulkOrigin = (bulkId: number): string => `bulk ${bulkId}`
+
 /** One thing to do for a device. */
 export interface BulkTurn {
   readonly bulk: BulkCommand
@@ -68,8 +71,9 @@ export class BulkCommandStore extends Context.Service<BulkCommandStore, {
   ) => Effect.Effect<Page<BulkDevice>, StoreError>
   /**
    * Cancels the bulk command at `at`, Unix milliseconds: devices that were not
-   * asked never are, and there is a turn for each command that was made. Returns
-   * false if it is cancelled already.
+   * asked never are, and there is a turn for each command that was made, also for
+   * one whose outcome nobody has stored: it has the {@link bulkOrigin}. Returns false
+   * if it is cancelled already.
    */
   readonly cancel: (bulkId: number, at: number) => Effect.Effect<boolean, StoreError>
   /**

@@ -9,7 +9,7 @@ import { Commands } from "../command/Commands.ts"
 import { CommandStore } from "../command/CommandStore.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { StoreError } from "../kernel/StoreError.ts"
-import { BulkCommandStore, type BulkOutcome, type BulkTurn } from "./BulkCommandStore.ts"
+import { BulkCommandStore, bulkOrigin, type BulkOutcome, type BulkTurn } from "./BulkCommandStore.ts"
 
 /** Runs the clock as long as the layer lives. Of several nodes, one takes a turn. */
 export const layer: Layer.Layer<never, never, BulkCommandStore | Commands | CommandStore> = Layer.effectDiscard(
@@ -36,7 +36,7 @@ const make = Effect.gen(function*() {
 
   /** Asks the device. A turn that is taken again finds the command of the first time by its origin. */
   const ask = ({ bulk: { bulkId, params, projectId, serviceId, ttl }, deviceId }: BulkTurn) => {
-    const options = { ttl, origin: `bulk ${bulkId}` }
+    const options = { ttl, origin: bulkOrigin(bulkId) }
     return serviceId === null
       ? commands.setProperties(projectId, deviceId, params, options)
       : commands.callService(projectId, deviceId, serviceId, params, options)

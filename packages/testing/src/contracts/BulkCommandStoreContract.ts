@@ -4,6 +4,7 @@
 import {
   type BulkCommand,
   BulkCommandStore,
+  bulkOrigin,
   type BulkScope,
   type BulkTurn,
   CommandStore,
@@ -65,8 +66,9 @@ const claim = (of: BulkCommand, options: { readonly now?: number; readonly again
   })
 
 /** Makes the command of the turn as `Commands` does. */
-const enqueue = Effect.fnUntraced(function*({ bulk: { projectId }, deviceId }: BulkTurn) {
-  const [result] = yield* (yield* CommandStore).enqueue([{ command: newCommand({ projectId, deviceId }) }])
+const enqueue = Effect.fnUntraced(function*({ bulk: { bulkId, projectId }, deviceId }: BulkTurn) {
+  const command = newCommand({ projectId, deviceId }, { origin: bulkOrigin(bulkId) })
+  const [result] = yield* (yield* CommandStore).enqueue([{ command }])
   return typeof result === "object" ? result.command.messageId : null
 })
 
@@ -253,6 +255,31 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { bulk: ended, counts } = Option.getOrThrow(yield* store.get(projectId, bulk.bulkId))
         assert.deepInclude(ended, { status: "cancelled", updatedAt: epoch + 6 })
         assert.deepStrictEqual(counts, { queued: 2, cancelled: 2 })
+      }))
+
+    it.effect("a cancelled one has turns for commands that were made and whose outcome nobody has stored", () =>
+      Effect.gen(function*() {
+        const store = yield* BulkCommandStore
+        const { devices, product: { projectId } } = yield* insertMany(3)
+        const sibling = yield* create(projectId, named(devices))
+        const [other] = yield* claim(sibling)
+        yield* enqueue(other!)
+        const bulk = yield* create(projectId, named(devices))
+        // A node asks two devices, and is killed.
+        const turns = yield* claim(bulk)
+        const made = [yield* enqueue(turns[1]!), yield* enqueue(turns[2]!)]
+        assert.isTrue(yield* store.cancel(bulk.bulkId, epoch + 2))
+        assert.deepStrictEqual(
+          Option.getOrThrow(yield* store.get(projectId, bulk.bulkId)).counts,
+          { queued: 2, cancelled: 1 }
+        )
+        // It was not killed.
+        yield* store.settle([{ turn: turns[1]!, messageId: made[0]!, reason: "" }], epoch + 3)
+        const cancels = yield* claim(bulk, { now: epoch + 4 })
+        assert.deepStrictEqual(cancels.map(({ cancels }) => cancels), made)
+        yield* store.settle(cancels.map((turn) => ({ turn, messageId: turn.cancels, reason: "" })), epoch + 5)
+        assert.deepStrictEqual(yield* claim(bulk, { now: epoch + 999_999 }), [])
+        yield* store.cancel(sibling.bulkId, epoch + 6)
       }))
 
     it.effect("serves those that have waited longest, and so many devices of each", () =>
