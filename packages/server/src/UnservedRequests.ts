@@ -1,10 +1,11 @@
 /**
- * Answers the requests that never reach the API with an envelope: malformed or
- * oversized ones, and those that come while the server starts or stops.
+ * Lets requests wait that come before the API is there, and answers those that never
+ * reach it with an envelope: malformed or oversized ones, and those that come while
+ * the server stops.
  */
 import { securityHeaders } from "@device-cloud/http"
 import { randomBytes } from "node:crypto"
-import type { Server } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Draining } from "./Draining.ts"
 
 const malformed = { status: "400 Bad Request", code: 40000, message: "The request is not well formed" }
@@ -22,7 +23,7 @@ const unparsed: Readonly<Record<string, typeof malformed>> = {
   }
 }
 
-const unready = { code: 50300, message: "The server is starting or stopping; try again" }
+const stopping = { code: 50300, message: "The server is stopping; try again" }
 
 const securityLines = Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}\r\n`).join("")
 
@@ -41,16 +42,18 @@ export const answerUnservedRequests = (server: Server, { watch }: Pick<Draining[
         `X-Request-Id: ${newRequestId()}\r\n${securityLines}Connection: close\r\n\r\n${body}`
     )
   })
-  // The server listens before the API is attached.
-  server.on("request", (_request, response) => {
+  // The server listens before the API is attached: a worker gets connections from then on.
+  let early: Array<[IncomingMessage, ServerResponse]> | undefined = []
+  server.on("request", (request, response) => {
     watch(response)
     if (server.listenerCount("request") > 1) return
+    if (early !== undefined) return void early.push([request, response])
     response.writeHead(503, {
       ...securityHeaders,
       "Content-Type": "application/json",
       "Retry-After": "1",
       "X-Request-Id": newRequestId()
-    }).end(JSON.stringify(unready))
+    }).end(JSON.stringify(stopping))
   })
   server.on("checkContinue", (request, response) => {
     if (server.listenerCount("checkContinue") > 1) return watch(response)
@@ -60,4 +63,15 @@ export const answerUnservedRequests = (server: Server, { watch }: Pick<Draining[
   })
   // An unknown `Expect` header does not change the request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
+  const attached = (event: string) => {
+    if (event !== "request" || early === undefined) return
+    const waiting = early
+    early = undefined
+    server.off("newListener", attached)
+    // The listener is there when this one has returned.
+    setImmediate(() => {
+      for (const [request, response] of waiting) if (!response.destroyed) server.emit("request", request, response)
+    })
+  }
+  server.on("newListener", attached)
 }

@@ -3,11 +3,11 @@ import { callTo, ownerKey } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeHttpServer } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { HttpServer, HttpServerResponse } from "effect/http"
+import { Effect, Fiber } from "effect"
+import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
-import { createServer, request as send } from "node:http"
+import { createServer, request as send, type RequestListener, type ServerResponse } from "node:http"
 import { get as getSecurely, request as sendSecurely } from "node:https"
 import { connect as connectTcp, type Socket } from "node:net"
 import { answerUnservedRequests } from "../src/UnservedRequests.ts"
@@ -258,24 +258,42 @@ if (mayWait >= 1000) {
   )
 }
 
-it.live("answers requests that come before the API is there", () =>
+it.live("lets requests wait that come before the API is there, and refuses those that come after it", () =>
   Effect.gen(function*() {
     const server = createServer()
-    answerUnservedRequests(server, { watch: () => {} })
+    const arrived: Array<ServerResponse> = []
+    answerUnservedRequests(server, { watch: (response) => void arrived.push(response) })
     const { address, serve } = yield* NodeHttpServer.make(() => server, { port: 0, host: "127.0.0.1" })
     const answer = Effect.promise(async () => {
       const response = await fetch(HttpServer.formatAddress(address), { method: "POST", body: "{}" })
       return { status: response.status, headers: response.headers, text: await response.text() }
     })
-    const early = yield* answer
-    assert.strictEqual(early.status, 503)
-    assert.strictEqual(early.headers.get("retry-after"), "1")
-    assert.isNotNull(early.headers.get("x-request-id"))
-    assert.strictEqual(early.headers.get("x-content-type-options"), "nosniff")
-    assert.strictEqual(JSON.parse(early.text).code, 50300)
+    const early = yield* Effect.forkScoped(answer)
+    yield* eventually(Effect.sync(() => arrived.length), { until: (count) => count === 1 })
+    const abandoned = send(HttpServer.formatAddress(address)).on("error", () => {}).end()
+    yield* eventually(Effect.sync(() => arrived.length), { until: (count) => count === 2 })
+    abandoned.destroy()
+    yield* eventually(Effect.sync(() => arrived[1]!.destroyed), { until: (destroyed) => destroyed })
 
-    yield* serve(Effect.succeed(HttpServerResponse.text("served")))
-    assert.deepInclude(yield* answer, { status: 200, text: "served" })
+    let served = 0
+    const echo = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ text }) => {
+      served++
+      return Effect.map(Effect.orDie(text), HttpServerResponse.text)
+    })
+    yield* serve(echo)
+    assert.deepInclude(yield* Fiber.join(early), { status: 200, text: "{}" })
+    assert.deepInclude(yield* answer, { status: 200, text: "{}" })
+    assert.strictEqual(served, 2)
+
+    // As when the server stops.
+    const [, ...api] = server.listeners("request") as Array<RequestListener>
+    for (const listener of api) server.off("request", listener)
+    const late = yield* answer
+    assert.strictEqual(late.status, 503)
+    assert.strictEqual(late.headers.get("retry-after"), "1")
+    assert.isNotNull(late.headers.get("x-request-id"))
+    assert.strictEqual(late.headers.get("x-content-type-options"), "nosniff")
+    assert.strictEqual(JSON.parse(late.text).code, 50300)
   }).pipe(Effect.scoped))
 
 live(
