@@ -113,6 +113,8 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
       sql<{ readonly device_id: string }>`
         WITH existing AS (
           SELECT device_id FROM device WHERE device_id = ANY(${texts(deviceIds)})
+          -- Whoever removes one meanwhile comes first or waits.
+          ORDER BY device_id COLLATE "C" FOR KEY SHARE
         ), made AS (
           INSERT INTO presence AS held (device_id) SELECT device_id FROM existing ORDER BY device_id
           -- Changes nothing, but locks.

@@ -146,6 +146,24 @@ const insertBatch = ({ productKey, projectId }: Device) =>
     }
   })
 
+it.live("a command for a device that is being removed leaves those of other devices alone", () =>
+  withNodes(({ devices, sql }) =>
+    Effect.gen(function*() {
+      const [removed, kept] = devices
+      const enqueued = yield* sql.withTransaction(Effect.gen(function*() {
+        yield* sql`DELETE FROM device WHERE device_id = ${removed.deviceId}`
+        const enqueued = yield* Effect.forkDetach(
+          CommandStore.use((store) => store.enqueue([command(removed), command(kept)]))
+        )
+        yield* blocked(sql, 1)
+        return enqueued
+      }))
+      const [refused, stored] = yield* Fiber.join(enqueued)
+      assert.strictEqual(refused, "no-device")
+      assert.strictEqual(typeof stored, "object")
+    })
+  ))
+
 it.live(
   "a connection that waits for another one learns that it replaces that one",
   () =>
