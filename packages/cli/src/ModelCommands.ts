@@ -5,6 +5,7 @@ import { DeviceCloudClient } from "@device-cloud/http"
 import { Console, Effect, FileSystem, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { explain, unreadable, unwritable, usage } from "./CommandFailure.ts"
+import { parseJson } from "./JsonText.ts"
 import * as Output from "./Output.ts"
 import { patiently, Server } from "./Server.ts"
 
@@ -111,8 +112,8 @@ export const readDocument = Effect.fnUntraced(function*(file: string) {
     Effect.mapError(unreadable(file))
   )
   const document = yield* Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: () => usage(`${file} is not JSON`)
+    try: () => parseJson(text),
+    catch: (error) => usage(error instanceof RangeError ? `${file}: ${error.message}` : `${file} is not JSON`)
   })
   return isObject(document) ? document : yield* usage(`${file} is not a JSON object`)
 })

@@ -6,6 +6,7 @@ import { Console, Effect, FileSystem, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { failure, unreadable, usage } from "./CommandFailure.ts"
 import { ShowSecret } from "./GlobalFlags.ts"
+import { parseJson } from "./JsonText.ts"
 import { type Operation, type OperationId, type Parameter, readable } from "./Operation.ts"
 import * as Output from "./Output.ts"
 import { type Envelope, Server } from "./Server.ts"
@@ -207,14 +208,11 @@ const flagOf = ({ description, name, required, schema }: Parameter): Flag.Flag<u
       return Flag.String(flag).pipe(
         Flag.withDescription(required ? `${description} (required)`.trim() : description),
         Flag.withMetavar("json"),
-        Flag.mapTryCatch((text: string) => JSON.parse(text) as unknown, () => "not JSON"),
+        Flag.mapTryCatch(parseJson, (error) => error instanceof RangeError ? error.message : "not JSON"),
         Flag.optional
       )
   }
 }
-
-const parseJson = (what: string, text: string) =>
-  Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => usage(`${what} must be JSON, not ${text}`) })
 
 const valueOf = (value: unknown): unknown => Option.isOption(value) ? Option.getOrUndefined(value) : value
 
@@ -293,7 +291,11 @@ export const readData = Effect.fnUntraced(function*(argument: string) {
       unreadable(argument.slice(1))
     )
     : argument
-  const value = yield* parseJson("--data", text)
+  const value = yield* Effect.try({
+    try: () => parseJson(text),
+    catch: (error) =>
+      usage(error instanceof RangeError ? `--data: ${error.message}` : `--data must be JSON, not ${text}`)
+  })
   return typeof value === "object" && value !== null && !Array.isArray(value)
     ? value as Readonly<Record<string, unknown>>
     : yield* usage("--data must be a JSON object")
@@ -307,18 +309,23 @@ const assign = Effect.fnUntraced(function*(
 ) {
   const wrong = assignments.find((assignment) => assignment.indexOf("=") < 1)
   if (wrong !== undefined) return yield* usage(`Expected name=value, not ${wrong}`)
-  const values = Object.fromEntries(assignments.map((assignment) => {
-    const equals = assignment.indexOf("=")
-    const text = assignment.slice(equals + 1)
-    return [assignment.slice(0, equals), member === "tags" ? text : jsonOrText(text)]
-  }))
+  const values = yield* Effect.try({
+    try: () =>
+      Object.fromEntries(assignments.map((assignment) => {
+        const equals = assignment.indexOf("=")
+        const text = assignment.slice(equals + 1)
+        return [assignment.slice(0, equals), member === "tags" ? text : jsonOrText(text)]
+      })),
+    catch: (error) => usage((error as RangeError).message)
+  })
   body[member] = inner === undefined ? values : { [inner]: values }
 })
 
 const jsonOrText = (text: string): unknown => {
   try {
-    return JSON.parse(text)
-  } catch {
+    return parseJson(text)
+  } catch (error) {
+    if (error instanceof RangeError) throw error
     return text
   }
 }

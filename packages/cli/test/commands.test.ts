@@ -215,6 +215,29 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.match(other.error, /in version \d+ \(40904\)/)
     }))
 
+  it.effect("a number that is too large is a usage failure: it is no null, which would remove what is desired", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const { device_id } = yield* createDevice(product_key)
+      yield* cli("shadows", "set", device_id, "power=5")
+      const huge = `{"properties":[{"id":"a","name":"A","accessMode":"r","dataType":{"type":"float","max":1e999}}]}`
+      for (
+        const args of [
+          ["shadows", "set", device_id, "power=1e999"],
+          ["shadows", "set", device_id, "power=[{\"deep\":-1e999}]"],
+          ["scenes", "create", "--triggers", "[1e999]"],
+          ["jobs", "create", "--data", `{"document":{"power":1e999}}`],
+          ["models", "import", product_key, yield* temporary("model.json", huge)]
+        ]
+      ) {
+        const { code, error } = yield* cli(...args)
+        assert.strictEqual(code, 2)
+        assert.match(error, /A number is too large/)
+      }
+      const { thing_shadow } = yield* json("shadows", "get", device_id)
+      assert.deepStrictEqual(thing_shadow.state.desired, { power: 5 })
+    }))
+
   it.effect("every command says what it takes", () =>
     Effect.gen(function*() {
       for (const [resource, { commands }] of Object.entries(resources)) {
