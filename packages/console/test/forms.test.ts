@@ -71,6 +71,60 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow(
+    "inputs and parts that are not JSON are not sent, and nothing else in their place",
+    async ({ call, hub, page, scene, site }) => {
+      await signIn(page, site)
+      await visit(page, site, `${hub}/control`)
+      await page.getByLabel("Service id").fill("Reboot")
+      await page.getByLabel("Inputs").fill(`{"delay": 5`)
+      await page.getByRole("button", { name: "Call Reboot" }).click()
+      await page.locator("textarea:focus").waitFor()
+      await page.getByLabel("Inputs").fill(`{"delay": 5}`)
+      await page.getByRole("button", { name: "Call Reboot" }).click()
+      const commands = () => call("GET", `/things/${hub.split("/").at(-1)}/messages`)
+      await vi.waitFor(async () => assert.isNotEmpty((await commands())["results"]), { timeout: 15_000 })
+      const { results } = await commands()
+      assert.deepStrictEqual(results.map(({ params }: { readonly params: unknown }) => params), [{ delay: 5 }])
+
+      // Actions of the application.
+      const light = (level: number) => ({ URI: "action/own/light", params: { level } })
+      const sent: Array<unknown> = []
+      let actions: ReadonlyArray<unknown> = [light(1), light(2)]
+      await page.route(/\/rule-engine\/scenes\/\w+$/, async (route) => {
+        const isSaved = route.request().method() === "PUT"
+        if (isSaved) {
+          actions = route.request().postDataJSON().actions
+          sent.push(actions)
+        }
+        const { origin, pathname } = new URL(route.request().url())
+        const response = await route.fetch({ url: origin + pathname, method: "GET", postData: "" })
+        const { data } = await response.json()
+        await route.fulfill({
+          response,
+          json: { code: 0, message: "success", data: { ...data, actions, warnings: [] } }
+        })
+      })
+      await visit(page, site, scene)
+      const save = page.getByRole("button", { name: "Save", exact: true })
+      const first = page.getByRole("group", { name: "1. action/own/light" }).locator("textarea")
+      await page.getByRole("button", { name: "Move up: 2. action/own/light" }).click()
+      await vi.waitFor(async () => assert.deepStrictEqual(JSON.parse(await first.inputValue()), { level: 2 }), {
+        timeout: 15_000
+      })
+      for (const broken of [`{"level": 3`, "[3]", `{"level": 1e999}`]) {
+        await first.fill(broken)
+        await page.getByText("This is not a JSON object").waitFor()
+        await save.click()
+        await page.locator("textarea:focus").waitFor()
+      }
+      await first.fill(`{"level": 3}`)
+      await save.click()
+      await page.getByText("The scene is saved").waitFor()
+      assert.deepStrictEqual(sent, [[light(3), light(1)]])
+    }
+  )
+
   inWindow("the form of a model stands beside labels that are half written", async ({ page, product, site }) => {
     await signIn(page, site)
     await visit(page, site, `${product}/model`)

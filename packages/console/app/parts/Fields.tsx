@@ -18,10 +18,17 @@ export const tagsOf = (text: string): Readonly<Record<string, string>> | undefin
   return tags
 }
 
+/** Reads JSON. Throws also if a number is too large: it would be sent as null. */
+export const parseJson = (text: string): unknown =>
+  JSON.parse(text, (_, value: unknown) => {
+    if (value === Infinity || value === -Infinity) throw new RangeError()
+    return value
+  })
+
 /** The object that a text is as JSON; undefined: it is none. */
 export const objectOf = (text: string): Readonly<Record<string, never>> | undefined => {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseJson(text)
     return typeof value === "object" && value !== null && !Array.isArray(value)
       ? value as Readonly<Record<string, never>>
       : undefined
@@ -34,6 +41,7 @@ interface TextProps extends FieldProps {
   readonly value: string
   readonly onInput: (value: string) => void
   readonly rows?: number
+  readonly holdsForm?: boolean
 }
 
 /** Ids, one on each line. */

@@ -35,9 +35,11 @@ export const Form = (
   const send = async (event: Event) => {
     event.preventDefault()
     if (isPending || disabled) return
-    // A number or a time that is half typed reads as an empty text, and an empty text as the number 0.
-    const unread = [...form.current!.querySelectorAll("input")]
-      .find(({ type, validity }) => validity.badInput || type === "number" && validity.valueMissing)
+    // A number or a time that is half typed reads as an empty text, an empty text as the number 0, and JSON as nothing.
+    const unread = [...form.current!.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("input, textarea")]
+      .find(({ type, validity }) =>
+        validity.badInput || validity.customError || type === "number" && validity.valueMissing
+      )
     if (unread !== undefined) {
       unread.reportValidity()
       return
@@ -153,9 +155,11 @@ export const TextField = (
 
 /** Several lines of text, for example JSON. */
 export const AreaField = (
-  { hint, issue, label, onInput, path, required, rows = 8, value }: FieldProps & {
+  { hint, holdsForm = false, issue, label, onInput, path, required, rows = 8, value }: FieldProps & {
     readonly value: string
     readonly rows?: number
+    /** Whether the form around is not sent while there is an issue. Default false. */
+    readonly holdsForm?: boolean
     readonly onInput: (value: string) => void
   }
 ) => (
@@ -163,6 +167,7 @@ export const AreaField = (
     {(control) => (
       <textarea
         {...control}
+        ref={(area) => area?.setCustomValidity(holdsForm ? issue ?? "" : "")}
         rows={rows}
         spellcheck={false}
         value={value}

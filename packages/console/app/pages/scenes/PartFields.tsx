@@ -2,11 +2,10 @@
  * The fields of a trigger, a condition or an action, with the model's elements to
  * choose from.
  */
-import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { ProductField, useProducts } from "../../parts/Devices.tsx"
-import { listOf } from "../../parts/Fields.tsx"
+import { listOf, ObjectField, objectOf } from "../../parts/Fields.tsx"
 import { AreaField, SelectField, TextField } from "../../parts/Form.tsx"
 import { emptyModel, useModel } from "../../parts/model/Model.ts"
 import { localTime, useText } from "../../parts/model/ScalarFields.tsx"
@@ -288,14 +287,6 @@ const WebhookPart = ({ onChange, part: { URI, params }, path }: PartProps) => {
   )
 }
 
-const jsonOr = (text: string, fallback: unknown): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return fallback
-  }
-}
-
 const DelayPart = ({ onChange, part: { URI, params }, path }: PartProps) => {
   const { scenes: { fields } } = useTexts()
   return (
@@ -315,16 +306,17 @@ const DelayPart = ({ onChange, part: { URI, params }, path }: PartProps) => {
 /** Conditions and actions of the application: the console does not know their parameters. */
 const OwnPart = ({ onChange, part: { URI, params }, path }: PartProps) => {
   const { scenes: { fields } } = useTexts()
-  const [text, setText] = useState(JSON.stringify(params, null, 2))
+  const [text, setText] = useText(params, objectOf, (params) => JSON.stringify(params, null, 2))
   return (
-    <AreaField
+    <ObjectField
+      holdsForm
       label={fields.json}
       path={`${path}.params`}
       rows={4}
       value={text}
       onInput={(text) => {
         setText(text)
-        onChange({ URI, params: jsonOr(text, params) as Part["params"] })
+        onChange({ URI, params: objectOf(text) ?? params })
       }}
     />
   )

@@ -3,6 +3,7 @@
  */
 import { useEffect, useState } from "preact/hooks"
 import { useTexts } from "../../text/text.ts"
+import { parseJson } from "../Fields.tsx"
 import { AreaField, type FieldProps, TextField } from "../Form.tsx"
 import type { DataType } from "./Model.ts"
 
@@ -75,6 +76,7 @@ export const JsonField = (
   return (
     <AreaField
       {...field}
+      holdsForm
       rows={4}
       hint={field.hint ?? "JSON"}
       issue={isWrong ? common.model.notJson : field.issue}
@@ -89,7 +91,7 @@ export const JsonField = (
 
 const readJson = (text: string): unknown => {
   try {
-    return JSON.parse(text) as unknown
+    return parseJson(text)
   } catch {
     return undefined
   }
