@@ -164,9 +164,10 @@ const make = Effect.fnUntraced(function*(url: string, key: Redacted.Redacted) {
     )
     const response = yield* http.execute(request)
     const text = yield* response.text
-    if (!(response.headers["content-type"] ?? "").startsWith("application/json")) {
-      return response.status < 300 ? text : yield* notOfTheApi(url, response.status)
-    }
+    const type = response.headers["content-type"] ?? ""
+    // The texts that the API responds. A page in HTML comes from something else.
+    if (response.status < 300 && /^(text\/csv|application\/x-ndjson)/.test(type)) return text
+    if (!type.startsWith("application/json")) return yield* notOfTheApi(url, response.status)
     const envelope = yield* Effect.try({
       try: (): unknown => JSON.parse(text),
       catch: () => notOfTheApi(url, response.status)

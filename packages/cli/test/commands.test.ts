@@ -605,8 +605,12 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
         assert.strictEqual(init.code, 1)
         assert.match(init.error, other)
       }
-      for (const path of ["/null", "/list"]) {
-        assert.match((yield* runWith({}, ["products", "list", "--url", url + path, "--key", "dck_x"])).error, other)
+      for (const path of ["", "/null", "/list"]) {
+        for (const args of [["list"], ["list", "--all"], ["delete", "a1B2c3D4e5F"]]) {
+          const listed = yield* runWith({}, ["products", ...args, "--url", url + path, "--key", "dck_x"])
+          assert.strictEqual(listed.code, 1)
+          assert.match(listed.error, other)
+        }
       }
       for (const path of ["", "/null", "/list", "/object"]) {
         const { code, out } = yield* runWith({}, ["doctor", "--url", url + path, "--key", "dck_x", "--json"])
