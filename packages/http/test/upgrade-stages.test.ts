@@ -217,6 +217,21 @@ for (const [name, storage] of storages) {
         )
       }))
 
+    it.effect("a report that ends an upgrade takes the device into the next dynamic task", () =>
+      Effect.gen(function*() {
+        const { devices: [device], productKey, taskId } = yield* prepare(1, { dynamic: true })
+        const nextFirmware = yield* newFirmware(productKey, { version: "1.2.0" })
+        const next = (yield* createTask(nextFirmware, { scope_mode: 0, dynamic: true })).body.data.task_id as number
+        const idOf = device!.device_id
+        assert.deepStrictEqual(yield* statusesOf(next), new Map())
+        yield* say(device!, "inform", { version: "1.1.0" })
+        assert.deepStrictEqual(yield* statusesOf(taskId), new Map([[idOf, [3, 100]]]))
+        assert.deepStrictEqual(yield* statusesOf(next), new Map([[idOf, [1, 0]]]))
+        assert.deepStrictEqual(yield* givenTo([device!]), [0])
+        yield* say(device!, "inform", { version: "1.2.0" })
+        assert.deepStrictEqual(yield* statusesOf(next), new Map([[idOf, [3, 100]]]))
+      }))
+
     it.effect("a firmware with a SHA-256 is checked by it", () =>
       Effect.gen(function*() {
         const sha256 = "AB".repeat(32)

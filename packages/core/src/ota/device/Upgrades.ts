@@ -253,12 +253,13 @@ const make = Effect.gen(function*() {
     return turn === null ? undefined : until(turn)
   })
 
-  /** Takes the reports for the records that there are. */
+  /** Takes the reports for the records that there are. Returns those by which an upgrade has ended. */
   const advance = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
-    if (reports.length === 0) return
+    const ending = new Set<UpgradeReport>()
+    if (reports.length === 0) return ending
     const deviceIds = [...new Set(reports.map(({ device }) => device.deviceId))]
     const open = yield* untilStored(store.unfinished(deviceIds))
-    if (open.length === 0) return
+    if (open.length === 0) return ending
     const current = new Map(
       open.map((assignment) => [`${assignment.record.deviceId} ${assignment.task.module}`, assignment])
     )
@@ -270,7 +271,11 @@ const make = Effect.gen(function*() {
       const [after] = yield* untilStored(steps.take([{ assignment, event: eventOf(said) }]))
       if (after === undefined) continue
       current.set(key, after)
-      if (said._tag !== "Inform" || isFinal(after.record.status) || !isPushed(after.task, after.record)) continue
+      if (isFinal(after.record.status)) {
+        ending.add(said)
+        continue
+      }
+      if (said._tag !== "Inform" || !isPushed(after.task, after.record)) continue
       const postponement = yield* postponementOf(after, said.at)
       if (postponement === undefined) {
         if (isHere(after)) yield* untilStored(push([after], said.protocol))
@@ -279,6 +284,7 @@ const make = Effect.gen(function*() {
       const [later] = yield* untilStored(steps.take([postponement]))
       if (later !== undefined) current.set(key, later)
     }
+    return ending
   })
 
   const report = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
@@ -287,10 +293,10 @@ const make = Effect.gen(function*() {
         ? [{ deviceId: said.device.deviceId, module: said.module, version: said.version, at: said.at }]
         : []
     )
-    if (versions.length === 0) return yield* advance(reports)
+    if (versions.length === 0) return void (yield* advance(reports))
     yield* untilStored(store.reportVersions(versions))
     const joining = yield* joiningBy(reports)
-    if (joining.size === 0) return yield* advance(reports)
+    if (joining.size === 0) return void (yield* advance(reports))
     // What a device has said before it joins a task is not about that task.
     const yetToJoin = new Set([...joining.keys()].map(moduleKey))
     const before: Array<UpgradeReport> = []
@@ -301,7 +307,12 @@ const make = Effect.gen(function*() {
     }
     yield* advance(before)
     yield* join(joining)
-    yield* advance(after)
+    const ending = yield* advance(after)
+    // Until its upgrade ends, a device joins no other task.
+    const free = new Map([...joining].filter(([said]) => ending.has(said)))
+    if (free.size === 0) return
+    yield* join(free)
+    yield* advance([...free.keys()])
   })
 
   const fetch = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity, module: string, protocol?: DownloadProtocol) {
