@@ -266,6 +266,19 @@ inBrowser((inWindow) => {
     assert.strictEqual(await page.getByRole("button", { name: "Day" }).getAttribute("aria-pressed"), "true")
     await visit(page, site, "/console?span=toString")
     assert.strictEqual(await page.getByRole("button", { name: "Hour" }).getAttribute("aria-pressed"), "true")
+    for (
+      const path of [
+        "/firmware/nowhere",
+        "/firmware/1/campaigns/nowhere",
+        "/jobs/nowhere",
+        "/subscriptions/nowhere",
+        "/devices?view=groups&group=nowhere"
+      ]
+    ) {
+      await visit(page, site, `/console${path}`)
+      await page.getByRole("heading", { name: "There is nothing named \"nowhere\"" }).first().waitFor()
+      assert.strictEqual(await page.getByText("40001").count(), 0, path)
+    }
   })
 
   inWindow("an id that is dots leads to no other operation", async ({ page, product, site }) => {

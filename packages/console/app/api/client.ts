@@ -45,8 +45,20 @@ const call = async (route: string, { headers, params = {}, payload, query = {}, 
     return await dataOf(response, signal)
   }
   if (method === "POST" && isJsonSent) return await once(`${address} ${body}`, send)
-  return method === "DELETE" ? await onceGone(address, send) : await send()
+  if (method === "DELETE") return await onceGone(address, send)
+  return await send().catch((error: unknown) => {
+    throw method === "GET" ? asMissing(error, { ...query, ...params }) : error
+  })
 }
+
+/** What is read by something that is no id, for example letters in place of a number, is not there. */
+const asMissing = (error: unknown, named: Readonly<Record<string, unknown>>): unknown => {
+  const refused = error instanceof ApiError ? Object.keys(error.issues) : []
+  const isNoId = refused.length > 0 && refused.every((name) => /_(id|key)$/.test(name))
+  return isNoId ? nothingNamed(String(named[refused[0]!])) : error
+}
+
+const nothingNamed = (id: string) => new ApiError(40400, texts().common.nothingNamed(id))
 
 /**
  * What a response of the API has. One that ends before it is whole, or that something in
@@ -82,7 +94,7 @@ const addressOf = (
   const filled = path.replace(/:(\w+)/g, (_, name: string) => {
     const id = params[name] ?? ""
     // It would lead to another operation.
-    if (/^\.{0,2}$/.test(id)) throw new ApiError(40400, texts().common.nothingNamed(id))
+    if (/^\.{0,2}$/.test(id)) throw nothingNamed(id)
     return encodeURIComponent(id)
   })
   return search.size === 0 ? filled : `${filled}?${search}`
