@@ -177,6 +177,32 @@ inBrowser((inWindow) => {
   })
 
   inWindow(
+    "what is asked goes when another key signs in, and stays for the same one",
+    async ({ context, page, scene, site, viewerKey }) => {
+      const question = page.getByRole("heading", { name: /^Delete the scene/ })
+      const other = await context.newPage()
+      /** In the other window somebody signs out, and in with a key. */
+      const change = async (key: string) => {
+        await other.getByRole("button", { name: "Sign out" }).click()
+        await page.getByText(/^Your session has ended/).waitFor()
+        await other.getByLabel("Access key").fill(key)
+        await other.getByRole("button", { name: "Sign in" }).click()
+        await page.getByText(/^Your session has ended/).waitFor({ state: "detached" })
+      }
+      await signIn(page, site)
+      await other.goto(`${site}/console/products`)
+      await visit(page, site, scene)
+      await page.locator("main").getByRole("button", { name: /^Delete the scene/ }).click()
+      await question.waitFor()
+      await change(ownerKey)
+      assert.strictEqual(await question.count(), 1)
+      await change(viewerKey)
+      await page.getByText("dashboard (viewer)").waitFor()
+      await question.waitFor({ state: "detached" })
+    }
+  )
+
+  inWindow(
     "the events page takes a type that there is not for none, and filters that are refused for no lost connection",
     async ({ page, report, site }) => {
       await signIn(page, site)

@@ -4,6 +4,7 @@
 import { signal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useRef, useState } from "preact/hooks"
+import { session } from "../api/session.ts"
 import { useQuery } from "../api/useQuery.ts"
 import { unturned, useTexts } from "../text/text.ts"
 import { Form, TextField } from "./Form.tsx"
@@ -93,6 +94,10 @@ export const ask = (asked: Question): void => {
 /** Where questions appear: once in the page. */
 export const Questions = () => {
   const asked = question.value
+  // What was asked of the one before, nobody answers with another key.
+  useEffect(() => () => {
+    question.value = undefined
+  }, [session.value?.key_id])
   const close = () => {
     // Somebody may have asked the next one while this one was carried out.
     if (question.value === asked) question.value = undefined
