@@ -177,6 +177,23 @@ inBrowser((inWindow) => {
   })
 
   inWindow(
+    "a window whose question who has signed in fails asks again",
+    async ({ context, page, site, viewerKey }) => {
+      const other = await context.newPage()
+      await signIn(page, site)
+      await visit(page, site, "/console/products")
+      await other.goto(`${site}/console/products`)
+      await other.getByRole("button", { name: "Sign out" }).click()
+      await page.getByText(/^Your session has ended/).waitFor()
+      await page.route("**/browser-sessions/current", (route) => route.abort(), { times: 1 })
+      await other.getByLabel("Access key").fill(viewerKey)
+      await other.getByRole("button", { name: "Sign in" }).click()
+      await page.getByText("dashboard (viewer)").waitFor()
+      assert.strictEqual(await page.getByText(/^Your session has ended/).count(), 0)
+    }
+  )
+
+  inWindow(
     "what is asked goes when another key signs in, and stays for the same one",
     async ({ context, page, scene, site, viewerKey }) => {
       const question = page.getByRole("heading", { name: /^Delete the scene/ })

@@ -63,19 +63,35 @@ const windows = new BroadcastChannel("device-cloud-session")
 // oxlint-disable-next-line unicorn/require-post-message-target-origin
 const tellWindows = () => windows.postMessage("changed")
 
-/** Takes over who has signed in, or out, in another window, and calls back when somebody is signed in. */
+/**
+ * Takes over who has signed in, or out, in another window, and calls back when somebody is signed in. Asks the server
+ * until it answers; an answer that comes after the next change is dropped.
+ */
 export const followWindows = (onSignedIn: () => void): () => void => {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let asked = 0
   const follow = async () => {
+    clearTimeout(timer)
+    const mine = ++asked
+    const isOld = () => mine !== asked
     try {
-      takeOver(await readSession())
+      const next = await readSession()
+      if (isOld()) return
+      takeOver(next)
       hasEnded.value = false
       onSignedIn()
     } catch (error) {
-      noticeEnd(error)
+      if (isOld()) return
+      if (error instanceof ApiError && error.isPassing) timer = setTimeout(follow, 2000)
+      else noticeEnd(error)
     }
   }
   windows.addEventListener("message", follow)
-  return () => windows.removeEventListener("message", follow)
+  return () => {
+    windows.removeEventListener("message", follow)
+    clearTimeout(timer)
+    asked++
+  }
 }
 
 const takeOver = (next: Session) => {
