@@ -14,7 +14,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Clock, Deferred, Effect, Fiber, Layer, Queue } from "effect"
+import { Clock, Deferred, type Duration, Effect, Fiber, Latch, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { cloudWith } from "./FaultyCloud.ts"
 
@@ -246,5 +246,35 @@ it.effect("a device that ends one of more than ten tasks through another node he
       assert.deepStrictEqual(yield* heard, taskIds.slice(10, 11))
       yield* end(taskIds[4]!)
       assert.deepStrictEqual(yield* heard, taskIds.slice(11))
+    }).pipe(Effect.provideContext(here))
+  }).pipe(Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer)), Effect.scoped))
+
+it.effect("a device that has moved from a node that stood still hears of a task that this node finds due", () =>
+  Effect.gen(function*() {
+    const node = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))))
+    const clock = yield* Clock.Clock
+    const runs = yield* Latch.make(true)
+    // Its timers do not go off while it stands still.
+    const still: Clock.Clock = Object.create(clock, {
+      sleep: { value: (duration: Duration.Duration) => Effect.andThen(clock.sleep(duration), runs.await) }
+    })
+    const [here, elsewhere] = [yield* Effect.provideService(node, Clock.Clock, still), yield* node]
+    yield* Effect.gen(function*() {
+      const jobs = yield* Jobs
+      const product = yield* Fixtures.createProduct()
+      const triple = yield* Fixtures.createDevice(product)
+      yield* connectSlow(triple, Infinity)
+      yield* TestClock.adjust("20 seconds")
+      yield* runs.close
+      yield* TestClock.adjust("20 seconds")
+      const device = yield* connectSlow(triple, Infinity).pipe(Effect.provideContext(elsewhere))
+      assert.deepStrictEqual(yield* device.told, [])
+      const { jobId } = yield* jobs.create(product.projectId, {
+        name: "Calibrate",
+        document: {},
+        deviceIds: [triple.deviceId]
+      })
+      yield* runs.open
+      assert.deepStrictEqual(yield* device.told, [String(jobId)])
     }).pipe(Effect.provideContext(here))
   }).pipe(Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer)), Effect.scoped))

@@ -176,6 +176,8 @@ const make = Effect.gen(function*() {
       again: now + claimMillis,
       limit: claimLimit
     })
+    // Devices may have moved while this node stood still: another one tells them.
+    for (let doubt = sessions.doubt(); doubt !== undefined; doubt = sessions.doubt()) yield* doubt
     const elsewhere = new Set(ended)
     for (const { deviceId, isOnline } of claimed) {
       if (sessions.session(deviceId) !== undefined) due.add(deviceId)
