@@ -3,7 +3,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
+import { Clock, Deferred, type Duration, Effect, Fiber, Latch, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { cloudWith } from "./FaultyCloud.ts"
 import { createTask } from "./UpgradeFixtures.ts"
@@ -115,3 +115,29 @@ it.effect.each([["2 minutes"], ["35 seconds"]] as const)(
       during: ["5 seconds", until]
     })))
 )
+
+it.effect("a device that has moved from a node that stood still is told of an upgrade that this node finds due", () =>
+  Effect.gen(function*() {
+    const node = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))))
+    const clock = yield* Clock.Clock
+    const runs = yield* Latch.make(true)
+    // Its timers do not go off while it stands still.
+    const still: Clock.Clock = Object.create(clock, {
+      sleep: { value: (duration: Duration.Duration) => Effect.andThen(clock.sleep(duration), runs.await) }
+    })
+    const [here, elsewhere] = [yield* Effect.provideService(node, Clock.Clock, still), yield* node]
+    yield* Effect.gen(function*() {
+      const product = yield* Fixtures.createProduct()
+      const identity = yield* Fixtures.createDevice(product)
+      yield* SimulatedDevice.connect(identity)
+      yield* TestClock.adjust("20 seconds")
+      yield* runs.close
+      yield* TestClock.adjust("20 seconds")
+      const device = yield* SimulatedDevice.connect(identity).pipe(Effect.provideContext(elsewhere))
+      yield* TestClock.adjust("2 seconds")
+      yield* createTask(product)
+      yield* runs.open
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual(yield* toldTimes(device), 1)
+    }).pipe(Effect.provideContext(here))
+  }).pipe(Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer)), Effect.scoped))

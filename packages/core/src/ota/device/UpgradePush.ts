@@ -23,7 +23,10 @@ export class UpgradePush extends Context.Service<UpgradePush, {
   readonly offer: (assignment: Assignment, protocol?: DownloadProtocol) => Effect.Effect<Json>
   /** Whether the device is connected to this node. */
   readonly isHere: (assignment: Assignment) => boolean
-  /** Moves the devices, which are connected to this node, to `upgrading` and sends them their offers. */
+  /**
+   * Moves the devices, which are connected to this node, to `upgrading` and sends them
+   * their offers. Asks the other nodes for those that have left meanwhile.
+   */
   readonly push: (
     assignments: ReadonlyArray<Assignment>,
     protocol?: DownloadProtocol
@@ -61,24 +64,28 @@ const make = Effect.gen(function*() {
     }
   )
 
-  const push = Effect.fnUntraced(function*(assignments: ReadonlyArray<Assignment>, protocol?: DownloadProtocol) {
-    const at = yield* Clock.currentTimeMillis
-    const handedOut = yield* steps.take(
-      assignments.map((assignment) => ({ assignment, event: { _tag: "HandedOut", at } }))
-    )
-    for (const assignment of handedOut) {
-      const { deviceId, status } = assignment.record
-      if (status === "upgrading") {
-        yield* sessions.deliver(deviceId, { method: upgradeMethod, params: yield* offer(assignment, protocol) })
-      }
-    }
-  })
-
   const pushElsewhere = (assignments: ReadonlyArray<Assignment>) =>
     due.publish(assignments.map(({ record: { deviceId, taskId } }) => ({ deviceId, taskId }))).pipe(
       // The records are due again in some seconds.
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of upgrades", error))
     )
+
+  const push = Effect.fnUntraced(function*(assignments: ReadonlyArray<Assignment>, protocol?: DownloadProtocol) {
+    const at = yield* Clock.currentTimeMillis
+    const handedOut = yield* steps.take(
+      assignments.map((assignment) => ({ assignment, event: { _tag: "HandedOut", at } }))
+    )
+    for (let doubt = sessions.doubt(); doubt !== undefined; doubt = sessions.doubt()) yield* doubt
+    const moved: Array<Assignment> = []
+    for (const assignment of handedOut) {
+      const { deviceId, status } = assignment.record
+      if (status !== "upgrading") continue
+      const message = { method: upgradeMethod, params: yield* offer(assignment, protocol) }
+      if (!(yield* sessions.deliver(deviceId, message))) moved.push(assignment)
+    }
+    // They have begun, and nobody else would tell them.
+    if (moved.length > 0) yield* pushElsewhere(moved)
+  })
 
   yield* due.subscribe({
     heard: ({ deviceId, taskId }) =>
