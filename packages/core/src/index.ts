@@ -210,7 +210,7 @@ export {
 } from "./history/HistoryRead.ts"
 export * from "./history/HistoryRetention.ts"
 export * from "./history/HistoryRetentionStore.ts"
-export { type HistoryAddition, type HistoryScan, HistoryStore } from "./history/HistoryStore.ts"
+export { type HistoryAddition, HistoryFollowsFeed, type HistoryScan, HistoryStore } from "./history/HistoryStore.ts"
 export {
   Idempotency,
   IdempotencyConflict,

@@ -20,6 +20,7 @@ import {
   DeviceMethods,
   DeviceReply,
   DeviceSessions,
+  HistoryFollowsFeed,
   HistoryStore,
   networkTime,
   type StoreError,
@@ -46,6 +47,8 @@ export const transport = "mqtt-bridge"
 const maxPayloadBytes = 256 * 1024
 /** Messages whose devices are looked up together. */
 const maxTogether = 256
+/** How long messages wait for a history that follows the feed, for which no device waits. */
+const historyPatience = "2 seconds"
 /** A device without a connection that the cloud knows of is seen at most once in this time, milliseconds. */
 const sightingMillis = 60_000
 /** Devices whose sightings are remembered. */
@@ -62,6 +65,7 @@ export const make = Effect.gen(function*() {
   const methods = yield* DeviceMethods
   const sessions = yield* DeviceSessions
   const history = yield* HistoryStore
+  const followsFeed = yield* HistoryFollowsFeed
   const uplink = yield* Uplink
   const rates = yield* UplinkRates
   const trace = yield* UplinkTrace
@@ -90,22 +94,29 @@ export const make = Effect.gen(function*() {
   /** What is delivered again has the same time. */
   const timeOf = ({ takenAt }: BrokerMessage, now: number) => Math.min(now, takenAt ?? now)
 
-  /** Finds those of the messages that are delivered again and stored. */
+  /** Finds those of the messages that are delivered again and stored. A history that follows the feed may not know, or be away. */
   const findStored = Effect.fnUntraced(function*(messages: ReadonlyArray<readonly [BrokerMessage, DeviceIdentity]>) {
-    const again = yield* Effect.forEach(
+    const again = Effect.forEach(
       messages.filter(([{ isRedelivered }]) => isRedelivered),
       ([message, device]) => {
         const way = route(message.topic, methodPrefix(device), device)
         return way === undefined
           ? Effect.succeed([])
           : Effect.map(
-            tryAgain(isStored(history, device, way, message.payload, timeOf(message, clock.currentTimeMillisUnsafe()))),
+            isStored(history, device, way, message.payload, timeOf(message, clock.currentTimeMillisUnsafe())),
             (is) => is ? [message] : []
           )
       },
       { concurrency: 16 }
     )
-    return new Set(again.flat())
+    const found = followsFeed
+      ? again.pipe(
+        Effect.timeoutOption(historyPatience),
+        Effect.map(Option.getOrElse(() => [])),
+        Effect.orElseSucceed(() => [])
+      )
+      : tryAgain(again)
+    return new Set((yield* found).flat())
   })
 
   const handle = (message: BrokerMessage, device: DeviceIdentity, isStored: boolean, onEnd: () => void) => {
