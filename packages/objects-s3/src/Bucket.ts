@@ -3,7 +3,7 @@
  */
 import { type ByteRange, StoreError } from "@device-cloud/core"
 import { AwsClient } from "aws4fetch"
-import { type Clock, Effect, Option, Redacted, Schedule, Stream } from "effect"
+import { type Clock, Effect, type Option, Redacted, Schedule, Stream } from "effect"
 import { createHash } from "node:crypto"
 
 export interface BucketOptions {
@@ -67,11 +67,10 @@ export class Bucket {
 
   /** None: there is nothing under the key. */
   text(key: string): Effect.Effect<Option.Option<string>, StoreError> {
-    return Effect.flatMap(this.#send("find", { method: "GET", key }), (response) =>
-      Effect.map(
-        bodyOf("find", response),
-        (text) => response.status === 404 ? Option.none() : Option.some(text)
-      ))
+    return Effect.flatMap(
+      this.#send("find", { method: "GET", key }),
+      (response) => response.status === 404 ? Effect.succeedNone : Effect.asSome(bodyOf("find", response))
+    )
   }
 
   /** All bytes, or those in `range`. */
@@ -127,7 +126,7 @@ export class Bucket {
     )
   }
 
-  /** Sends the request, again if the service is away. That there is nothing to get or to delete is no failure. */
+  /** Sends the request, again if the service is away. That there is nothing to get or to delete is no failure, unless the bucket itself is gone. */
   #send(operation: string, { body, headers, key, method, query }: Request): Effect.Effect<Response, StoreError> {
     const url = `${this.#url}/${key}${query === undefined ? "" : `?${query}`}`
     const hash = createHash("sha256").update(body ?? "").digest("hex")
@@ -141,9 +140,10 @@ export class Bucket {
             headers: { ...headers, "x-amz-content-sha256": hash },
             ...body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }
           })
-          const mayLack = method === "GET" || method === "DELETE"
-          if (response.ok || mayLack && response.status === 404) return response
+          if (response.ok) return response
           const code = codeOf(await response.text())
+          const mayLack = method === "GET" || method === "DELETE"
+          if (mayLack && response.status === 404 && code !== "NoSuchBucket") return response
           const explanation = `The object storage answers ${response.status}: ${code}`
           const serviceTime = Date.parse(response.headers.get("date") ?? "")
           const isOtherTime = code === "RequestTimeTooSkewed" && Number.isFinite(serviceTime)

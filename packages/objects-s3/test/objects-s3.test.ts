@@ -115,4 +115,13 @@ describe.skipIf(!S3TestServer.isInstalled)(S3TestServer.named("objects on S3"), 
       assert.include(String(error.cause), "403: SignatureDoesNotMatch")
       assert.notInclude(String(error.cause), draft.objectId)
     }).pipe(Effect.scoped))
+
+  it.live("a bucket that is not there is a failure: its objects are not said to be gone", () =>
+    Effect.gen(function*() {
+      const store = yield* storeOf({ ...server, bucket: "another" })
+      const { objectId } = newObject()
+      for (const call of [Effect.asVoid(store.find(objectId)), Effect.asVoid(store.remove(objectId))]) {
+        assert.include(String((yield* Effect.flip(call)).cause), "404: NoSuchBucket")
+      }
+    }).pipe(Effect.scoped))
 })
