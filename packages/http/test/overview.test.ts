@@ -128,6 +128,39 @@ for (const [name, stores] of everyStorage) {
         assert.strictEqual(failing.details.reason, failure.reason)
       }))
 
+    it.effect("shows troubles with what is there, however many others are gone", () =>
+      Effect.gen(function*() {
+        const { keys, project_id } = yield* newTenant
+        const key = keys.admin
+        const { product_key } = yield* createProduct({}, { key })
+        const { body: { data: { device_id } } } = yield* call("POST", `/products/${product_key}/things`, { key })
+        const { body: { data: { id: scene_id } } } = yield* call("POST", "/rule-engine/scenes", {
+          key,
+          body: { name: "Night", status: "enable" }
+        })
+        const gone = Array.from({ length: 50 }, (_, i) => `gone${i}`)
+        const now = Date.now()
+        const there = { flapping: device_id, refused: device_id, "execution-failed": scene_id }
+        const kinds = ["flapping", "refused", "execution-failed"] as const
+        const troubles = kinds.flatMap((kind) =>
+          [...gone, there[kind]].map((subject, i) => ({
+            projectId: ProjectId.make(project_id),
+            kind,
+            subject,
+            times: 100 - i,
+            detail: "",
+            since: now,
+            at: now
+          }))
+        )
+        yield* (yield* TroubleStore).note(troubles)
+        const { body: { data: { attention } } } = yield* call("GET", "/overview", { key })
+        assert.deepStrictEqual(
+          attention.map(({ count, kind }: { readonly kind: string; readonly count: number }) => [kind, count]),
+          [["device_flapping", 50], ["device_refused", 50], ["scene_failing", 50]]
+        )
+      }))
+
     it.effect("shows the nodes of the cloud and the health of its storage", () =>
       Effect.gen(function*() {
         const { keys } = yield* newTenant

@@ -85,24 +85,18 @@ export type Attention =
     readonly limit: number
   }
 
-/** The items of troubles whose device is there. */
-export const troubledDevices = (
-  troubles: ReadonlyArray<Trouble>,
-  devices: ReadonlyMap<string, NamedDevice>
-): ReadonlyArray<Attention> =>
-  troubles.flatMap(({ at, detail, kind, since, subject, times }): ReadonlyArray<Attention> => {
-    const device = devices.get(subject)
-    if (device === undefined || kind === "execution-failed") return []
-    const { deviceId, deviceName, productKey } = device
-    return [{
-      kind: kind === "flapping" ? "device_flapping" : "device_refused",
-      device: { deviceId, productKey, deviceName },
-      since,
-      at,
-      count: times,
-      code: detail
-    }]
-  })
+/** The item of a trouble with a device. */
+export const troubledDevice = (
+  { at, detail, kind, since, times }: Trouble,
+  { deviceId, deviceName, productKey }: NamedDevice
+): Attention => ({
+  kind: kind === "flapping" ? "device_flapping" : "device_refused",
+  device: { deviceId, productKey, deviceName },
+  since,
+  at,
+  count: times,
+  code: detail
+})
 
 /** The items of troubles whose scene is there. */
 export const troubledScenes = (

@@ -3,6 +3,7 @@
  */
 import { Cache, Clock, Context, Effect, Exit, Layer, Option } from "effect"
 import { Troubles } from "../activity/Troubles.ts"
+import type { Trouble, TroubleKind } from "../activity/TroubleStore.ts"
 import { BulkCommandStore } from "../bulk/BulkCommandStore.ts"
 import { DeviceId } from "../device/Device.ts"
 import { type DeviceCounts, DeviceStore } from "../device/DeviceStore.ts"
@@ -64,7 +65,7 @@ const timeToLive = "5 seconds"
 const capacity = 1000
 /** Executions that are counted. */
 const maxExecutions = 1000
-/** Tasks under way that are looked at, and access keys. */
+/** Tasks under way that are looked at, access keys, and troubles of each kind. */
 const maxLookedAt = 1000
 
 const one = { page: 1, pageSize: 1 }
@@ -81,15 +82,32 @@ const make = Effect.gen(function*() {
   const scenes = yield* SceneStore
   const subscriptions = yield* SubscriptionStore
 
+  /** The worst troubles of the kind whose device is there. Reads no more devices than it needs. */
+  const troubledDevices = Effect.fnUntraced(function*(
+    projectId: ProjectId,
+    all: ReadonlyArray<Trouble>,
+    kind: TroubleKind
+  ) {
+    const items: Array<Attention.Attention> = []
+    for (const trouble of all) {
+      if (items.length === Attention.maxAttention) break
+      if (trouble.kind !== kind) continue
+      const found = yield* devices.get(projectId, { deviceId: DeviceId.make(trouble.subject) })
+      if (Option.isSome(found)) items.push(Attention.troubledDevice(trouble, found.value.device))
+    }
+    return items
+  })
+
   /** What has gone wrong with devices and scenes that are there. */
   const troubled = Effect.fnUntraced(function*(projectId: ProjectId) {
-    const all = yield* troubles.latest(projectId, Attention.maxAttention)
+    const all = yield* troubles.latest(projectId, maxLookedAt)
     const sceneIds = all.flatMap(({ kind, subject }) => kind === "execution-failed" ? [SceneId.make(subject)] : [])
-    const deviceIds = new Set(all.flatMap(({ kind, subject }) => kind === "execution-failed" ? [] : [subject]))
-    const found = yield* Effect.forEach(deviceIds, (id) => devices.get(projectId, { deviceId: DeviceId.make(id) }))
-    const byId = new Map(found.flatMap(Option.toArray).map(({ device }) => [device.deviceId as string, device]))
     const failing = sceneIds.length === 0 ? [] : yield* scenes.find(sceneIds)
-    return [...Attention.troubledDevices(all, byId), ...Attention.troubledScenes(all, failing)]
+    return [
+      ...(yield* troubledDevices(projectId, all, "flapping")),
+      ...(yield* troubledDevices(projectId, all, "refused")),
+      ...Attention.troubledScenes(all, failing).slice(0, Attention.maxAttention)
+    ]
   })
 
   const look = Effect.fnUntraced(function*(projectId: ProjectId): Effect.fn.Return<
