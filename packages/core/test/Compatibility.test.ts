@@ -195,7 +195,8 @@ describe("compatible", () => {
         "applications: opened: it is gone",
         "scenes: opened: it is gone",
         "applications: ring: calls need the input times now",
-        "scenes: ring: calls need the input times now"
+        "scenes: ring: calls need the input times now",
+        "devices: ring: the input times comes now"
       ]
     )
   })

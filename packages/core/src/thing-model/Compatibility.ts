@@ -115,9 +115,10 @@ const ofService = (old: ServiceElement, now: ServiceElement): ReadonlyArray<Brea
       ? toEach(["applications"], "calls do not wait for the reply by themselves any more")
       : [],
     ...pairs(old.inputData, now.inputData).flatMap(([field, same]) => ofInput(field, same)),
-    ...now.inputData.filter(({ id }) => !known.has(id)).flatMap(({ id }) =>
-      toEach(["applications", "scenes"], `calls need the input ${id} now`)
-    ),
+    ...now.inputData.filter(({ id }) => !known.has(id)).flatMap(({ id }) => [
+      ...toEach(["applications", "scenes"], `calls need the input ${id} now`),
+      ...toEach(["devices"], `the input ${id} comes now`)
+    ]),
     ...pairs(old.outputData, now.outputData).flatMap(([field, same]) =>
       same === undefined
         ? toEach(["applications"], `the output ${field.id} is gone`)
