@@ -14,9 +14,10 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Clock, Deferred, type Duration, Effect, Fiber, Latch, Layer, Queue } from "effect"
+import { Clock, Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { cloudWith } from "./FaultyCloud.ts"
+import { nodes } from "./StandingNode.ts"
 
 const createJob = (name: string, { deviceId }: Device) =>
   Effect.flatMap(Jobs, (jobs) => jobs.create(defaultProjectId, { name, document: {}, deviceIds: [deviceId] }))
@@ -251,14 +252,7 @@ it.effect("a device that ends one of more than ten tasks through another node he
 
 it.effect("a device that has moved from a node that stood still hears of a task that this node finds due", () =>
   Effect.gen(function*() {
-    const node = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))))
-    const clock = yield* Clock.Clock
-    const runs = yield* Latch.make(true)
-    // Its timers do not go off while it stands still.
-    const still: Clock.Clock = Object.create(clock, {
-      sleep: { value: (duration: Duration.Duration) => Effect.andThen(clock.sleep(duration), runs.await) }
-    })
-    const [here, elsewhere] = [yield* Effect.provideService(node, Clock.Clock, still), yield* node]
+    const { elsewhere, here, runs } = yield* nodes
     yield* Effect.gen(function*() {
       const jobs = yield* Jobs
       const product = yield* Fixtures.createProduct()

@@ -3,9 +3,10 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Clock, Deferred, type Duration, Effect, Fiber, Latch, Layer, Queue } from "effect"
+import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { cloudWith } from "./FaultyCloud.ts"
+import { nodes } from "./StandingNode.ts"
 import { createTask } from "./UpgradeFixtures.ts"
 
 /** How often the device was told of its upgrade. */
@@ -118,14 +119,7 @@ it.effect.each([["2 minutes"], ["35 seconds"]] as const)(
 
 it.effect("a device that has moved from a node that stood still is told of an upgrade that this node finds due", () =>
   Effect.gen(function*() {
-    const node = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))))
-    const clock = yield* Clock.Clock
-    const runs = yield* Latch.make(true)
-    // Its timers do not go off while it stands still.
-    const still: Clock.Clock = Object.create(clock, {
-      sleep: { value: (duration: Duration.Duration) => Effect.andThen(clock.sleep(duration), runs.await) }
-    })
-    const [here, elsewhere] = [yield* Effect.provideService(node, Clock.Clock, still), yield* node]
+    const { elsewhere, here, runs } = yield* nodes
     yield* Effect.gen(function*() {
       const product = yield* Fixtures.createProduct()
       const identity = yield* Fixtures.createDevice(product)
