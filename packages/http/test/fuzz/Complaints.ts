@@ -69,7 +69,9 @@ export const undeclaredBy = (
 /** All that the API shows of two projects, and of projects; by where it shows it. */
 export const snapshot = Effect.fnUntraced(function*(send: RawRequest.Send, { admin, foreign, owner }: Given["keys"]) {
   const seen = new Map<string, string>()
-  const note = (path: string, value: unknown) => seen.set(path, JSON.stringify(value))
+  // A device over HTTP that says nothing more is offline after some minutes.
+  const note = (path: string, value: unknown) =>
+    seen.set(path, JSON.stringify(value).replaceAll("\"status\":\"offline\"", "\"status\":\"online\""))
   const read = Effect.fnUntraced(function*(path: string, key: string) {
     const { status, text } = yield* send({
       method: "GET",
