@@ -66,7 +66,7 @@ const make = Effect.gen(function*() {
 
   const pushElsewhere = (assignments: ReadonlyArray<Assignment>) =>
     due.publish(assignments.map(({ record: { deviceId, taskId } }) => ({ deviceId, taskId }))).pipe(
-      // The records are due again in some seconds.
+      // Records that have not begun are due again in some seconds; a device whose record has begun reports its version.
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of upgrades", error))
     )
 
