@@ -1,8 +1,16 @@
-import { type ConditionDraft, defaultProjectId, Devices, Scenes, type TriggerDraft } from "@device-cloud/core"
-import { TestCloud } from "@device-cloud/testing"
+import {
+  type ConditionDraft,
+  defaultProjectId,
+  Devices,
+  Scenes,
+  SceneStore,
+  type TriggerDraft
+} from "@device-cloud/core"
+import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { cloudWith } from "./FaultyCloud.ts"
 import {
   createScene,
   cron,
@@ -378,3 +386,19 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (
       assert.strictEqual((yield* Effect.flip(executionsOf(sceneId)))._tag, "SceneNotFound")
     }))
 })
+
+it.effect("a change of a scene counts after ten seconds where nobody has told of it", () =>
+  Effect.gen(function*() {
+    const store = yield* SceneStore
+    const product = yield* Fixtures.createProduct({ validateType: "none" })
+    const connected = yield* SimulatedDevice.connect(yield* Fixtures.createDevice(product))
+    const sceneId = yield* newScene({ status: "disable", triggers: [hot(product)] })
+    yield* connected.postProperties({ temperature: 31 })
+    // A node that ends, or a request that breaks off, has stored it and told nobody.
+    const [disabled] = yield* store.find([sceneId])
+    yield* store.update({ ...disabled!, status: "enable", revision: disabled!.revision + 1 }, [])
+    yield* TestClock.adjust("10 seconds")
+    yield* connected.postProperties({ temperature: 32 })
+    yield* settle
+    assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded"])
+  }).pipe(Effect.provide(cloudWith())))

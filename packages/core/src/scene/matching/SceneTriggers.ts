@@ -20,9 +20,9 @@ import { type Lasting, SceneIndex } from "./SceneIndex.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
 
 export class SceneTriggers extends Context.Service<SceneTriggers, {
-  /** Returns whether the scenes of the product are read. An unread product fires no scene. */
+  /** Returns whether the scenes of the product are read and current. An unread product fires no scene. */
   readonly isLoaded: (productKey: ProductKey) => boolean
-  /** Reads the scenes of those products that are not read yet. */
+  /** Reads the scenes of those products that are not read yet, or were read long ago. */
   readonly load: (productKeys: ReadonlyArray<ProductKey>) => Effect.Effect<void, StoreError>
   /** Returns whether this kind of change of the device may fire a scene. */
   readonly watches: (
@@ -49,7 +49,11 @@ export class SceneTriggers extends Context.Service<SceneTriggers, {
     device: { readonly productKey: ProductKey; readonly deviceName: string },
     status: "online" | "offline"
   ) => ReadonlyArray<Scene>
-  /** Takes a stored change of a scene into account, here at once and on the other nodes. Undefined: there was, or is, no scene. */
+  /**
+   * Takes a stored change of a scene into account, here and on the other nodes at once, and
+   * within ten seconds where the notice does not reach, or when this call does not happen.
+   * Undefined: there was, or is, no scene.
+   */
   readonly changed: (before: Scene | undefined, after: Scene | undefined) => Effect.Effect<void>
   /** Returns a new execution of the scene. `at`: Unix milliseconds. */
   readonly execution: (
@@ -74,6 +78,9 @@ export class SceneTriggers extends Context.Service<SceneTriggers, {
 
 /** Products whose scenes are kept. */
 const capacity = 16_384
+
+/** How long scenes as they were may count after a change that was not told, milliseconds. */
+const timeToLive = 10_000
 
 const SceneChanged = NodeBus.channel(
   "scene/changed",
@@ -102,7 +109,7 @@ const make = Effect.gen(function*() {
   })
 
   /** By product, also those that no scene watches. An index that is stale counts until it is read again. */
-  const indexes = yield* NodeCache.make({ capacity, timeToLive: Number.POSITIVE_INFINITY, load: read })
+  const indexes = yield* NodeCache.make({ capacity, timeToLive, load: read })
 
   const isLoaded = (productKey: ProductKey): boolean => indexes.fresh(productKey) !== undefined
 
