@@ -158,6 +158,26 @@ for (const [name, storage] of storages) {
         ])
       }))
 
+    it.effect("bytes end a command that many others have overtaken", () =>
+      Effect.gen(function*() {
+        const commands = yield* Commands
+        const device = yield* newDevice(codec)
+        const { deviceId } = device
+        const overtaken = yield* commands.setProperties(defaultProjectId, deviceId, { level: 3 })
+        const connected = yield* connect(device)
+        const store = yield* CommandStore
+        yield* CloudState.untilState(overtaken, "acked")
+        for (let i = 0; i < 210; i++) {
+          const { messageId } = yield* commands.sendRaw(defaultProjectId, deviceId, "00")
+          yield* store.advance([{ deviceId, messageId, state: "succeeded", code: null, message: "", data: {}, at: 0 }])
+        }
+        yield* connected.say("down_raw_reply", frame(0x83, overtaken.messageId % 256, 0))
+        assert.deepStrictEqual(yield* CloudState.events(device, "raw_reply"), [])
+        // Storage in memory forgets it when it ends: it is none of the latest 100.
+        const open = store.unfinished({ deviceId, after: 0, now: 0, limit: 1 })
+        yield* Effect.repeat(Effect.delay(open, 10), { until: (commands) => commands.length === 0 })
+      }))
+
     it.effect("a call that the codec cannot write is refused before it is stored", () =>
       Effect.gen(function*() {
         const commands = yield* Commands

@@ -8,7 +8,7 @@ import { Hex } from "effect/encoding"
 import { CodecCache } from "../../codec/CodecCache.ts"
 import type { CodecMessage, CodecMisfit } from "../../codec/CodecDescription.ts"
 import * as ProductCodec from "../../codec/ProductCodec.ts"
-import { type Command, finalRank, methodOf, rankOf } from "../../command/Command.ts"
+import { type Command, maxWaiting, methodOf } from "../../command/Command.ts"
 import { CommandStore } from "../../command/CommandStore.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import * as DeviceMethod from "../DeviceMethod.ts"
@@ -105,22 +105,18 @@ const rawPost = DeviceMethod.requests({
   })
 })
 
-/** Commands of a device that are read to find the one of an answer: all that have not ended are among them. */
-const readLimit = 200
-
 /** Bytes of the longest id. */
 const maxIdSize = 8
 
-/** Returns the command that an answer belongs to. `commands`: newest first. */
+/** Returns the command that an answer belongs to. `commands`: those that have not ended, oldest first. */
 const answered = (commands: ReadonlyArray<Command>, { id, method }: CodecMessage): Command | undefined => {
   const open = commands.filter((command) =>
-    rankOf(command.state) < finalRank && command.userTopic === null &&
-    (method === undefined || method === methodOf(command))
+    command.userTopic === null && (method === undefined || method === methodOf(command))
   )
-  if (id === undefined) return open.at(-1)
+  if (id === undefined) return open[0]
   // The device repeats as many low bits of the id as its bytes hold.
   for (let size = maxIdSize; size > 0; size--) {
-    const found = open.find(({ messageId }) => messageId % 256 ** size === Number(id))
+    const found = open.findLast(({ messageId }) => messageId % 256 ** size === Number(id))
     if (found !== undefined) return found
   }
   return undefined
@@ -132,8 +128,9 @@ const answer = Effect.fnUntraced(function*(bytes: Uint8Array, message: UplinkMes
   if (Option.isNone(codec)) return yield* submit(message, keptReplyName, message.params)
   const decoded = ProductCodec.decode(codec.value, "answers", bytes)
   if (Result.isFailure(decoded)) return yield* submit(message, keptReplyName, message.params)
-  const { items } = yield* (yield* CommandStore).list(deviceId, { page: 1, pageSize: readLimit })
-  const command = answered(items, decoded.success)
+  // A command whose time is over has a minute more for its answer.
+  const open = yield* (yield* CommandStore).unfinished({ deviceId, after: 0, now: 0, limit: maxWaiting })
+  const command = answered(open, decoded.success)
   if (command === undefined) return yield* submit(message, keptReplyName, message.params)
   const { code = success({}).code, data, message: said } = decoded.success
   return yield* submit(message, `${methodOf(command)}_reply`, { id: command.messageId, code, data, message: said })
