@@ -1,8 +1,9 @@
 import { DevelopmentCertificate } from "@device-cloud/mqtt"
+import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
+import { Effect, Schedule, type Scope } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -150,7 +151,7 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of
     on: SimulatedDevice.Handlers,
     life?: (
       connected: SimulatedDevice.SimulatedDevice<SimulatedDevice.DeviceTriple>
-    ) => Effect.Effect<unknown, unknown>,
+    ) => Effect.Effect<unknown, unknown, Scope.Scope>,
     server?: FirmwareServer.FirmwareServer
   ) {
     const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
@@ -260,6 +261,19 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of
       const results = Object.fromEntries(seen.map(({ name, result }) => [name, result]))
       assert.deepInclude(results, { "answers a property set": "fails", "answers a service call": "works" })
     }))
+
+  it.effect("a device that reports more often than commands wait for a new connection answers them", () =>
+    Effect.gen(function*() {
+      const seen = yield* outcomes(
+        { ...does, upgrade: () => Effect.fail(new SimulatedDevice.Refusal({ code: 100_000, reason: "no room" })) },
+        (connected) =>
+          connected.postProperties({ level: 3 }).pipe(Effect.repeat(Schedule.spaced("300 millis")), Effect.forkScoped)
+      )
+      const { detail, result } = seen.find(({ name }) => name === "answers a property set")!
+      assert.deepStrictEqual([result, detail], ["works", "code 200, after 1 delivery"])
+    }).pipe(Effect.provide(
+      MqttTestServer.layer(StorageMemory.layer, {}, { quiet: "1 second", longest: "3 seconds", shadow: "3 seconds" })
+    )))
 
   it.effect("a device may connect over IPv6", () =>
     Effect.gen(function*() {

@@ -63,13 +63,18 @@ export const checkDevice = Effect.fnUntraced(function*(
 
   const asked = (serviceId: string | null, params: Readonly<Record<string, never>>) =>
     Effect.gen(function*() {
-      const { command: { code, deliveries, state } } = yield* commands.request(
-        defaultProjectId,
-        deviceId,
-        serviceId,
-        params,
-        { wait: 20 }
+      const request = Effect.map(
+        commands.request(defaultProjectId, deviceId, serviceId, params, { wait: 20 }),
+        ({ command }) => command
       )
+      let command = yield* request
+      // A device that reports often has reported the values again before the command leaves: it waits up to three
+      // seconds until the software of a new connection listens.
+      for (let again = 0; again < 4 && command.state === "succeeded" && command.code === null; again++) {
+        yield* Effect.sleep("1 second")
+        command = yield* request
+      }
+      const { code, deliveries, state } = command
       if (state !== "succeeded" && state !== "failed") {
         return yield* Effect.fail(new Unexpected({ message: `it is ${state}` }))
       }
