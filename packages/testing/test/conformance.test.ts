@@ -275,6 +275,16 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of
       MqttTestServer.layer(StorageMemory.layer, {}, { quiet: "1 second", longest: "3 seconds", shadow: "3 seconds" })
     )))
 
+  it.effect("a device that runs the version already is offered none", () =>
+    Effect.gen(function*() {
+      const seen = yield* outcomes(
+        does,
+        (connected) => Effect.andThen(connected.inform("2.0.0"), connected.postProperties({ level: 3 }))
+      )
+      const { detail, result } = seen.find(({ name }) => name === "takes an upgrade")!
+      assert.deepStrictEqual([result, detail], ["skipped", "it runs 2.0.0 already"])
+    }))
+
   it.effect("a device may connect over IPv6", () =>
     Effect.gen(function*() {
       const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))

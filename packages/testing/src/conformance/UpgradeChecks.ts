@@ -64,6 +64,11 @@ export const checkUpgrade = Effect.fnUntraced(function*(
   report: Report
 ) {
   const tasks = yield* UpgradeTasks
+  const runs = Effect.map(
+    Effect.flatMap(OtaStore, (store) => store.versions(device.deviceId)),
+    (versions) => versions["default"] === firmware.version
+  )
+  if (yield* runs) return yield* skip(report, "takes an upgrade", `it runs ${firmware.version} already`)
   const { taskId } = yield* offer(device, firmware, server?.url)
   const record = Effect.map(tasks.records(defaultProjectId, taskId, {}, page), ({ items }) => items[0]!.record)
 
@@ -88,8 +93,7 @@ export const checkUpgrade = Effect.fnUntraced(function*(
   const asked = downloads()
   const steps = wiretap.heard("thing.ota.progress")
   const { reason, status, step } = yield* record
-  const versions = yield* (yield* OtaStore).versions(device.deviceId)
-  const isThere = Object.values(versions).includes(firmware.version)
+  const isThere = yield* runs
   const quiet = `within ${patience} seconds`
   if (asked + steps === 0 && !isThere) {
     return yield* check(
