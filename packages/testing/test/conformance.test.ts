@@ -4,12 +4,13 @@ import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schedule, type Scope } from "effect"
+import { generate, parser } from "mqtt-packet"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
 import { request } from "node:http"
 import { createServer } from "node:https"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, createServer as createTcpServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
@@ -44,6 +45,54 @@ test("a cloud that does not know the device: what fails is said, and the rest is
     (outcome) => Effect.sync(() => void seen.push(outcome))
   )))
   assert.deepStrictEqual(seen.map(({ result }) => result), ["works", "fails", "fails", "fails", "skipped"])
+})
+
+test("a cloud that admits everybody, sends where a device has subscribed, and does not know the time", async () => {
+  const cloud = createTcpServer((socket) => {
+    const filters: Array<string> = []
+    const packets = parser()
+    packets.on("packet", (packet) => {
+      if (packet.cmd === "connect") socket.write(generate({ cmd: "connack", returnCode: 0, sessionPresent: false }))
+      if (packet.cmd === "subscribe") {
+        filters.push(...packet.subscriptions.map(({ topic }) => topic))
+        socket.write(generate({ cmd: "suback", messageId: packet.messageId!, granted: filters.map(() => 1) }))
+      }
+      if (packet.cmd !== "publish") return
+      socket.write(generate({ cmd: "puback", messageId: packet.messageId! }))
+      const topic = packet.topic.startsWith("/ext/ntp/")
+        ? packet.topic.replace("request", "response")
+        : packet.topic.startsWith("/shadow/")
+        ? packet.topic.replace("update", "get")
+        : `${packet.topic}_reply`
+      const { clientToken, id } = JSON.parse(String(packet.payload)[0] === "{" ? String(packet.payload) : "{}")
+      if (!filters.some((filter) => filter === topic || topic.startsWith(filter.replace(/#$/, "")))) return
+      const payload = JSON.stringify(
+        topic.startsWith("/shadow/")
+          ? { clientToken, payload: { status: "success", version: 1 } }
+          : topic.startsWith("/ext/ntp/")
+          ? {}
+          : { id, code: 200, data: {} }
+      )
+      socket.write(generate({ cmd: "publish", topic, payload, qos: 0, dup: false, retain: false }))
+    })
+    socket.on("data", (bytes) => void packets.parse(bytes))
+  }).listen(0, "127.0.0.1")
+  await once(cloud, "listening")
+  const device = { productKey: "a1B2c3D4e5F", deviceName: "lamp01", deviceSecret: "secret" }
+  const seen: Array<Outcome> = []
+  try {
+    await Effect.runPromise(Effect.scoped(checkCloud(
+      { url: `mqtt://127.0.0.1:${(cloud.address() as AddressInfo).port}`, device },
+      (outcome) => Effect.sync(() => void seen.push(outcome))
+    )))
+  } finally {
+    cloud.close()
+  }
+  const fails = seen.filter(({ result }) => result === "fails").map(({ detail, name }) => [name, detail])
+  assert.deepStrictEqual(fails.filter(([name]) => name === "refuses a wrong signature" || name === "tells the time"), [
+    ["refuses a wrong signature", "expected a CONNACK with 4, got one with 0"],
+    ["tells the time", "200: Expected serverRecvTime and serverSendTime as Unix milliseconds"]
+  ])
 })
 
 test("a cloud that cannot be reached: each check says so", async () => {

@@ -82,15 +82,15 @@ export const checkCloud = Effect.fnUntraced(function*(
 
   yield* works(
     "refuses a wrong signature",
-    Effect.flatMap(
-      Effect.flip(Effect.scoped(SimulatedDevice.connectMqtt({ ...endpoint, deviceSecret: "wrong" }))),
-      ({ reason, returnCode }) =>
+    Effect.matchEffect(Effect.scoped(SimulatedDevice.connectMqtt({ ...endpoint, deviceSecret: "wrong" })), {
+      onSuccess: () => Effect.fail(new Unexpected({ message: "expected a CONNACK with 4, got one with 0" })),
+      onFailure: ({ reason, returnCode }) =>
         returnCode === 4
           ? Effect.void
           : Effect.fail(
             new Unexpected({ message: `expected a CONNACK with 4, got ${returnCode ?? `none: ${reason}`}` })
           )
-    )
+    })
   )
   for (const signMethod of ["hmacmd5", "hmacsha1", "hmacsha256"] as const) {
     yield* works(

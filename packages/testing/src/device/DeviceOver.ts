@@ -129,6 +129,12 @@ const make = Effect.fnUntraced(function*<D extends DeviceTriple>(
       if (code !== 200) return yield* new Refusal({ code, reason: message })
       const { serverRecvTime, serverSendTime } = data as Readonly<Record<string, string>>
       const right = (Number(serverRecvTime) + Number(serverSendTime) + (yield* now) - sent) / 2
+      if (!Number.isFinite(right)) {
+        return yield* new Refusal({
+          code,
+          reason: "Expected serverRecvTime and serverSendTime as Unix milliseconds"
+        })
+      }
       const wrong = Math.round((yield* now) - right)
       ahead -= wrong
       return wrong

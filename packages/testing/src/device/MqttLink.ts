@@ -42,7 +42,9 @@ const topicsFor = ({ deviceName, productKey }: DeviceNames): Array<string> => {
     `${userTopicPrefix(owner)}#`,
     userCallTopic(owner, "+", "#"),
     shadowTopic(owner),
-    `/ota/device/upgrade/${productKey}/${deviceName}`
+    `/ota/device/upgrade/${productKey}/${deviceName}`,
+    `/ext/ntp/${productKey}/${deviceName}/response`,
+    `/ext/session/${productKey}/${deviceName}/combine/+`
   ]
 }
 
