@@ -65,7 +65,10 @@ const make = (bucket: Bucket) => {
       return yield* Effect.gen(function*() {
         yield* writeContent(contentOf(draft.objectId), counted)
         const object: StoredObject = { ...draft, size, md5: md5.digest("hex"), sha256: sha256.digest("hex") }
-        yield* bucket.put(factsOf(draft.objectId), Buffer.from(JSON.stringify(object)))
+        // The service may have stored them and not said so.
+        yield* bucket.put(factsOf(draft.objectId), Buffer.from(JSON.stringify(object))).pipe(
+          Effect.onError(() => Effect.ignore(bucket.remove(factsOf(draft.objectId))))
+        )
         return object
       }).pipe(Effect.onError(() => Effect.ignore(bucket.remove(contentOf(draft.objectId)))))
     }

@@ -16,15 +16,20 @@ const newObject = () => ({
   createdAt: 0
 })
 
-/** Passes requests on to the server while `admits` says so, and answers 503 to the others. */
-const proxyOf = (options: ObjectsS3.BucketOptions, admits: (method: string) => boolean) =>
+/** Passes requests on to the server while `admits` says so, and answers 503 to the others. `isCut`: whether nobody hears the answer. */
+const proxyOf = (
+  options: ObjectsS3.BucketOptions,
+  admits: (method: string) => boolean,
+  isCut: (method: string, url: string) => boolean = () => false
+) =>
   Effect.acquireRelease(
     Effect.callback<Server>((resume) => {
       const server = createServer((request, response) => {
-        const { headers, method = "", url } = request
+        const { headers, method = "", url = "" } = request
         if (!admits(method)) return void response.writeHead(503).end()
         request.pipe(forward(`${options.endpoint}${url}`, { method, headers }, (answer) => {
-          answer.pipe(response.writeHead(answer.statusCode!, answer.headers))
+          if (isCut(method, url)) answer.resume().on("end", () => response.destroy())
+          else answer.pipe(response.writeHead(answer.statusCode!, answer.headers))
         }))
       })
       server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
@@ -88,6 +93,16 @@ describe.skipIf(!S3TestServer.isInstalled)(S3TestServer.named("objects on S3"), 
       assert.isTrue(yield* store.remove(draft.objectId))
       assert.isFalse(yield* store.remove(draft.objectId))
       assert.include(String((yield* Effect.flip(Stream.runDrain(store.read(object)))).cause), "gone")
+    }).pipe(Effect.scoped))
+
+  it.live("a write leaves nothing when the service has stored everything and its answer is lost", () =>
+    Effect.gen(function*() {
+      const isCut = (method: string, url: string) => method === "PUT" && url.endsWith("/object.json")
+      const store = yield* storeOf(yield* proxyOf(server, () => true, isCut))
+      const draft = newObject()
+      const error = yield* Effect.flip(store.write(draft, Stream.succeed(Buffer.from("bytes")), 10))
+      assert.instanceOf(error, StoreError)
+      assert.isTrue(Option.isNone(yield* (yield* storeOf(server)).find(draft.objectId)))
     }).pipe(Effect.scoped))
 
   it.live("the clock of the cloud may be an hour ahead or behind", () =>
