@@ -138,6 +138,18 @@ it.effect("what was not taken goes again, ever later; after an hour it is paused
   )
 })
 
+it.effect("what a receiver has said is shown without half a character at its end", () => {
+  const receiver = new Receiver()
+  return Effect.gen(function*() {
+    receiver.answer = { status: 500, body: `${"x".repeat(199)}😀` }
+    const { connected, detail } = yield* pushing()
+    yield* connected.postProperties({ n: 1 })
+    const isFailing = Effect.map(detail, ({ progress }) => progress.failure !== null)
+    yield* passUntil("1 second", isFailing)
+    assert.deepInclude((yield* detail).progress.failure, { reason: `Answered with 500: ${"x".repeat(199)}` })
+  }).pipe(Effect.provide(cloudWith(receiver)))
+})
+
 it.effect("a gap is told until the receiver has taken it", () => {
   const receiver = new Receiver()
   return Effect.gen(function*() {

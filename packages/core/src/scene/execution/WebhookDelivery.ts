@@ -5,6 +5,7 @@
 import { Clock, Context, Effect, Layer, Metric } from "effect"
 import { Mac } from "../../kernel/Mac.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
+import { beginning } from "../../kernel/Text.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { type Webhook, webhookRequest } from "./Webhook.ts"
 import { WebhookClient, type WebhookError, type WebhookResponse } from "./WebhookClient.ts"
@@ -44,7 +45,7 @@ const maxShownBody = 200
 export const shownResponse = ({ body, status }: WebhookResponse): string =>
   isSuccess(status) || body === ""
     ? `Answered with ${status}`
-    : `Answered with ${status}: ${body.slice(0, maxShownBody)}`
+    : `Answered with ${status}: ${beginning(body, maxShownBody)}`
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
