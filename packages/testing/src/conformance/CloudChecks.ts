@@ -120,8 +120,12 @@ export const checkCloud = Effect.fnUntraced(function*(
     Effect.gen(function*() {
       yield* accepted("update", device.reportShadow({ mode: "eco" }))
       const { data } = yield* accepted("get", device.getShadow)
-      const { state, version } = data as { readonly state: { readonly reported: object }; readonly version: number }
-      yield* expectSame("reported", state.reported, { ...state.reported, mode: "eco" })
+      const { state, version } = (data ?? {}) as {
+        readonly state?: { readonly reported?: object }
+        readonly version?: number
+      }
+      const reported = state?.reported
+      yield* expectSame("reported", reported, { ...reported, mode: "eco" })
       yield* expectSame("an old version", (yield* device.reportShadow({ mode: "off" }, version)).code, 409)
     })
   )
