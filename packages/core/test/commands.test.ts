@@ -516,6 +516,17 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       ]])
     }))
 
+  it.effect("who waits for a device that is deleted meanwhile is told that it is gone", () =>
+    Effect.gen(function*() {
+      const device = yield* createModelled
+      const connected = yield* connect(device)
+      const calling = yield* Effect.forkScoped(Effect.flip(request(device, "Measure", {})))
+      yield* take(connected)
+      yield* (yield* Devices).remove(defaultProjectId, device.deviceId)
+      yield* TestClock.adjust("8 seconds")
+      assert.strictEqual((yield* Fiber.join(calling))._tag, "DeviceNotFound")
+    }))
+
   it.effect("nobody waits for a device without a connection, unless the call itself waits", () =>
     Effect.gen(function*() {
       const device = yield* createModelled

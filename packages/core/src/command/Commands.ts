@@ -410,11 +410,11 @@ const make = Effect.gen(function*() {
       return yield* new DeviceNotConnected({ deviceId })
     }
     const command = yield* call(wait)
-    const ended = yield* Effect.fromOption(
-      yield* answers.untilEnded(command, wait),
-      () => new NoReply({ messageId: String(command.messageId) })
-    )
-    return { command: ended, hasWaited: true }
+    const ended = yield* answers.untilEnded(command, wait)
+    if (Option.isSome(ended)) return { command: ended.value, hasWaited: true }
+    // A command does not go on without its device.
+    yield* devices.get(projectId, { deviceId })
+    return yield* new NoReply({ messageId: String(command.messageId) })
   })
 
   /** Makes a call that waits so many seconds; 0: not at all. */
