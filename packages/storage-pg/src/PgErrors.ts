@@ -24,8 +24,12 @@ export const databaseError = (cause: SqlError.SqlError, where = ""): DatabaseErr
 export const storeError = (operation: string) => (error: SqlError.SqlError): StoreError =>
   new StoreError({ operation, retryable: isRetryable(error), cause: error })
 
-/** SQLSTATE classes and codes of a server that stops, starts, or is out of resources. */
-const passingState = /^(53|57P|58|08)/
+/**
+ * SQLSTATE classes and codes of a server that stops, starts, is out of resources, takes
+ * no writes for now (a standby, or a full disk of some hosts), does not let the client
+ * in (a password that is being changed), or does not have the database (it is restored).
+ */
+const passingState = /^(53|57P|58|08|25006|28|3D000)/
 
 /** Whether the same statement may succeed later. */
 export const isRetryable = (error: SqlError.SqlError): boolean => {

@@ -1,10 +1,11 @@
 import { AuditStore, defaultProjectId, QuotaStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
-import { PgClient } from "@effect/sql-pg"
+import { PgClient, PgConnection } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
+import { inspect } from "node:util"
 import { newDatabase } from "../../../vitest.storages.ts"
 
 const sockets = "/proc/net/tcp"
@@ -42,6 +43,9 @@ it.live.skipIf(!existsSync(sockets))(
     }).pipe(Effect.scoped)
 )
 
+const storage = (url: Redacted.Redacted) =>
+  StoragePg.layerClient.pipe(Layer.provideMerge(PgClient.layer({ url })), Layer.provide(TestKeyRing.layer))
+
 it.live("a transaction whose connection ends fails and can be repeated, also one in another", () =>
   Effect.gen(function*() {
     const url = yield* newDatabase
@@ -56,8 +60,59 @@ it.live("a transaction whose connection ends fails and can be repeated, also one
         const error = yield* Effect.flip(transaction)
         assert.isTrue(error._tag === "StoreError" && error.retryable)
       }
-    }).pipe(Effect.provide(StoragePg.layerClient.pipe(
-      Layer.provideMerge(PgClient.layer({ url })),
-      Layer.provide(TestKeyRing.layer)
-    )))
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+/** An operator does `refuse`, then `admit`; what fails meanwhile can be repeated, and goes on by itself. */
+const survives = Effect.fnUntraced(function*(
+  { operator, refuse, admit, sqlState, url }: {
+    readonly operator: PgConnection.PgConnection
+    readonly url: Redacted.Redacted
+    readonly refuse: string
+    readonly admit: string
+    readonly sqlState: string
+  }
+) {
+  const quotas = yield* Effect.provide(QuotaStore, yield* Layer.build(storage(url)))
+  const write = quotas.set(defaultProjectId, { scenes: 10 })
+  yield* write
+  const reconnected = operator.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+  )
+  yield* Effect.andThen(operator.query(refuse), reconnected)
+  const error = yield* eventually(Effect.flip(write), {
+    until: ({ cause }) => inspect(cause, { depth: 9 }).includes(sqlState)
+  })
+  assert.isTrue(error.retryable)
+  yield* Effect.andThen(operator.query(admit), reconnected)
+  yield* eventually(write)
+})
+
+it.live("what a database that takes no writes refuses can be repeated", () =>
+  Effect.gen(function*() {
+    const url = yield* newDatabase
+    const operator = yield* PgConnection.make({ url })
+    const writes = `ALTER DATABASE ${new URL(Redacted.value(url)).pathname.slice(1)} SET default_transaction_read_only`
+    yield* survives({ operator, url, refuse: `${writes} = on`, admit: `${writes} = off`, sqlState: "25006" })
+  }).pipe(Effect.scoped))
+
+it.live("what fails because the database does not know the password can be repeated", () =>
+  Effect.gen(function*() {
+    const database = yield* newDatabase
+    const operator = yield* PgConnection.make({ url: database })
+    const url = new URL(Redacted.value(database))
+    url.username = `${url.pathname.slice(1)}_user`
+    url.password = "first"
+    yield* Effect.acquireRelease(
+      operator.query(`CREATE ROLE ${url.username} SUPERUSER LOGIN PASSWORD 'first'`),
+      () => Effect.orDie(operator.query(`DROP ROLE ${url.username}`))
+    )
+    const password = (value: string) => `ALTER ROLE ${url.username} PASSWORD '${value}'`
+    yield* survives({
+      operator,
+      url: Redacted.make(url.href),
+      refuse: password("second"),
+      admit: password("first"),
+      sqlState: "28P01"
+    })
   }).pipe(Effect.scoped))
