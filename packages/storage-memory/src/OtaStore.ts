@@ -49,6 +49,13 @@ const make = Effect.gen(function*() {
     ongoing: [...tasks.values()].some((task) => task.firmwareId === firmware.firmwareId && isOngoing(task))
   })
 
+  /** Whether one of its tasks, or of their records, has not ended. */
+  const isOpen = ({ firmwareId }: Firmware): boolean =>
+    [...tasks.values()].some((task) =>
+      task.firmwareId === firmwareId &&
+      (isOngoing(task) || ota.recordsOfTask(task.taskId).some(({ status }) => !isUpgradeFinal(status)))
+    )
+
   const findFirmware = (projectId: string, firmwareId: number) => {
     const firmware = firmwares.get(firmwareId)
     return firmware?.projectId === projectId ? firmware : undefined
@@ -159,11 +166,7 @@ const make = Effect.gen(function*() {
       Effect.sync(() => {
         const firmware = findFirmware(projectId, firmwareId)
         if (firmware === undefined) return "not-found"
-        const isOpen = [...tasks.values()].some((task) =>
-          task.firmwareId === firmwareId &&
-          (isOngoing(task) || ota.recordsOfTask(task.taskId).some(({ status }) => !isUpgradeFinal(status)))
-        )
-        if (isOpen) return "ongoing"
+        if (isOpen(firmware)) return "ongoing"
         ota.removeFirmware(firmwareId)
         return "removed"
       }),
@@ -171,7 +174,7 @@ const make = Effect.gen(function*() {
       Effect.sync(() =>
         Option.fromUndefinedOr(
           [...firmwares.values()].find((firmware) =>
-            firmware.projectId === projectId && firmware.ossPath.includes(part) && detail(firmware).ongoing
+            firmware.projectId === projectId && firmware.ossPath.includes(part) && isOpen(firmware)
           )
         )
       ),

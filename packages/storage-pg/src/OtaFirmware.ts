@@ -104,8 +104,7 @@ export const make: Effect.Effect<
     upgradingFrom: (projectId, part) =>
       sql<FirmwareRow>`SELECT * FROM firmware WHERE project_id = ${projectId} AND strpos(oss_path, ${part}) > 0
           AND EXISTS (
-            SELECT FROM ota_task
-            WHERE ota_task.firmware_id = firmware.firmware_id AND ota_task.${sql.literal(isOngoing)}
+            SELECT FROM ota_task WHERE ota_task.firmware_id = firmware.firmware_id AND ${sql.literal(isOpen)}
           )
         LIMIT 1`.pipe(
         Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), firmwareFromRow)),
@@ -118,16 +117,18 @@ export const make: Effect.Effect<
         if (row === undefined) return "not-found" as const
         // A statement of its own, after the lock: it sees a task that was created while the lock was awaited.
         const ongoing = yield* sql`SELECT task_id FROM ota_task
-          WHERE firmware_id = ${firmwareId} AND (${sql.literal(isOngoing)} OR EXISTS (
-            SELECT FROM ota_record
-            WHERE ota_record.task_id = ota_task.task_id AND ota_record.${sql.literal(isUnfinished)}
-          )) LIMIT 1`
+          WHERE firmware_id = ${firmwareId} AND ${sql.literal(isOpen)} LIMIT 1`
         if (ongoing.length > 0) return "ongoing" as const
         yield* sql`DELETE FROM firmware WHERE firmware_id = ${firmwareId}`
         return "removed" as const
       }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.removeFirmware")))
   }
 })
+
+/** About a task: it, or one of its records, has not ended. */
+const isOpen = `(ota_task.${isOngoing} OR EXISTS (
+  SELECT FROM ota_record WHERE ota_record.task_id = ota_task.task_id AND ota_record.${isUnfinished}
+))`
 
 interface SigningKeyRow {
   readonly product_key: string

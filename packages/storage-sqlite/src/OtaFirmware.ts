@@ -34,6 +34,11 @@ const detailFromRow = (row: FirmwareDetailRow): FirmwareDetail => ({
 const isOngoing = `EXISTS (
   SELECT 1 FROM ota_task WHERE ota_task.firmware_id = firmware.firmware_id AND ota_task.is_ongoing = 1
 )`
+/** Also of a task that has ended, a record may not have. */
+const isOpen = `(${isOngoing} OR EXISTS (
+  SELECT 1 FROM ota_task JOIN ota_record USING (task_id)
+  WHERE ota_task.firmware_id = firmware.firmware_id AND ota_record.is_open = 1
+))`
 /** The select list of {@link FirmwareDetailRow}, for {@link detailTables}. */
 const detailColumns = `firmware.*, product.name AS product_name, ${isOngoing} AS ongoing`
 const detailTables = "firmware JOIN product USING (product_key)"
@@ -136,20 +141,19 @@ export const make = (
       }),
     removeFirmware: (projectId, firmwareId) =>
       sql.write("OtaStore.removeFirmware", () => {
-        const known = find(projectId, firmwareId)
-        if (known === undefined) return "not-found"
-        const open = sql.get(
-          "SELECT 1 FROM ota_task JOIN ota_record USING (task_id) WHERE firmware_id = ? AND is_open = 1 LIMIT 1",
-          [firmwareId]
+        const known = sql.get<{ readonly open: number }>(
+          `SELECT ${isOpen} AS open FROM firmware WHERE firmware_id = ? AND project_id = ?`,
+          [firmwareId, projectId]
         )
-        if (known.ongoing || open !== undefined) return "ongoing"
+        if (known === undefined) return "not-found"
+        if (known.open === 1) return "ongoing"
         sql.run("DELETE FROM firmware WHERE firmware_id = ?", [firmwareId])
         return "removed"
       }),
     upgradingFrom: (projectId, part) =>
       sql.read("OtaStore.upgradingFrom", () => {
         const row = sql.get<FirmwareRow>(
-          `SELECT * FROM firmware WHERE project_id = ? AND instr(oss_path, ?) > 0 AND ${isOngoing} LIMIT 1`,
+          `SELECT * FROM firmware WHERE project_id = ? AND instr(oss_path, ?) > 0 AND ${isOpen} LIMIT 1`,
           [projectId, part]
         )
         return Option.map(Option.fromUndefinedOr(row), firmwareFromRow)

@@ -487,10 +487,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const before = yield* recordOf(devices[0]!, taskId)
         yield* store.save([changed(before, "upgrading")])
         yield* store.endTask(taskId, "cancelled", ["pending"], epoch)
-        assert.isFalse(yield* upgrading)
+        assert.isTrue(yield* upgrading)
         assert.isFalse(yield* store.removeTask(taskId))
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "ongoing")
         yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "succeeded")])
+        assert.isFalse(yield* upgrading)
         const removed = yield* Effect.all([store.removeTask(taskId), store.removeTask(taskId)], {
           concurrency: "unbounded"
         })

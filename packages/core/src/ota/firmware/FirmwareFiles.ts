@@ -23,7 +23,7 @@ export class FirmwareFiles extends Context.Service<FirmwareFiles, {
 }>()("@device-cloud/core/ota/firmware/FirmwareFiles") {
   /**
    * Uses the `Objects` of the application, and keeps the file of a task that has not
-   * ended from being removed. Without `Objects`, no file is stored here.
+   * ended, or whose devices still finish, from being removed. Without `Objects`, no file is stored here.
    */
   static readonly layer: Layer.Layer<FirmwareFiles, never, OtaStore> = Layer.effect(
     FirmwareFiles,
@@ -41,7 +41,7 @@ const make = Effect.gen(function*() {
       Effect.map(
         store.upgradingFrom(projectId, `${objectsPath}/${objectId}/`),
         Option.map(({ firmwareId, version }) =>
-          `firmware ${firmwareId} (version ${version}) has a task that has not ended`
+          `firmware ${firmwareId} (version ${version}) has a task that has not ended, or whose devices still finish`
         )
       )
     )

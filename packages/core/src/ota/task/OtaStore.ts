@@ -59,7 +59,10 @@ export class OtaStore extends Context.Service<OtaStore, {
     projectId: ProjectId,
     firmwareId: number
   ) => Effect.Effect<"removed" | "not-found" | "ongoing", StoreError>
-  /** A firmware of the project whose file has an address that contains `part`, and that has a task that has not ended. */
+  /**
+   * A firmware of the project whose file has an address that contains `part`, and one
+   * of whose tasks, or of their records, has not ended.
+   */
   readonly upgradingFrom: (
     projectId: ProjectId,
     part: string
