@@ -1,4 +1,4 @@
-import { Configurations, defaultProjectId } from "@device-cloud/core"
+import { Configurations, defaultProjectId, DeviceSessions } from "@device-cloud/core"
 import { eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
@@ -59,6 +59,37 @@ for (const [name, storage] of storages) {
           new Map(items.map(({ deviceId, state }) => [deviceId, state])),
           new Map([[first!.deviceId, "applied"], [second!.deviceId, "offered"]])
         )
+      }))
+
+    it.effect("a device without a connection hears of no push, and what it has confirmed before stays noted", () =>
+      Effect.gen(function*() {
+        const configurations = yield* Configurations
+        const product = yield* Fixtures.createProduct()
+        const { productKey } = product
+        const [device] = yield* Fixtures.createDevices(1, product)
+        const { deviceId } = device!
+        const put = (content: string) =>
+          configurations.put(defaultProjectId, { deviceId }, { format: "text", content }, addressOf)
+        const push = configurations.push(defaultProjectId, { deviceId })
+        const progress = Effect.map(
+          configurations.progress(defaultProjectId, productKey, { page: 1, pageSize: 10 }),
+          ({ items }) => items.map(({ configurationId, state }) => `${configurationId} ${state}`)
+        )
+        const { configurationId } = yield* put("a")
+        yield* push
+        assert.deepStrictEqual(yield* progress, [])
+        const connected = yield* MqttDevice.connect(device!)
+        yield* push
+        yield* connected.take
+        yield* connected.say("thing/config/push_reply", { id: "1", code: 200 })
+        yield* eventually(progress, { until: ([state]) => state === `${configurationId} applied` })
+        yield* connected.end
+        yield* eventually(DeviceSessions.use((sessions) => sessions.connected([deviceId])), {
+          until: ({ length }) => length === 0
+        })
+        yield* put("b")
+        yield* push
+        assert.deepStrictEqual(yield* progress, [`${configurationId} applied`])
       }))
 
     it.effect("a reply counts for the version that the device was offered, not for one that was stored since", () =>

@@ -213,11 +213,11 @@ const make = Effect.gen(function*() {
     yield* Effect.forEach(removed, ({ url }) => removeFile(projectId, url), { discard: true })
   })
 
-  /** Sends its configuration to a connected device. */
+  /** Sends its configuration to a device, if it is connected: another hears nothing, and is not noted. */
   const tell = Effect.fnUntraced(function*(identity: DeviceIdentity) {
     const { deviceId } = identity
     const current = yield* store.current(identity)
-    if (Option.isNone(current)) return
+    if (Option.isNone(current) || (yield* sessions.connected([deviceId])).length === 0) return
     const { configurationId } = current.value
     yield* store.note({ deviceId, configurationId, at: yield* Clock.currentTimeMillis })
     yield* sessions.deliverAnywhere(deviceId, { method: "thing.config.push", params: offer(current.value) })
