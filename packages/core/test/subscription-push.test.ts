@@ -174,6 +174,31 @@ it.effect("a gap is told until the receiver has taken it", () => {
   }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
 })
 
+it.effect("what happens after a change goes to the new URL, by the new filter", () => {
+  const receiver = new Receiver()
+  return Effect.gen(function*() {
+    const { connected, detail, subscriptionId, subscriptions } = yield* pushing()
+    yield* pass("1 second", 5)
+    yield* subscriptions.change(defaultProjectId, subscriptionId, {
+      filter: { kinds: ["DeviceStatusChanged", "PropertiesReported"] },
+      webhook: { url: "https://example.org/new" }
+    })
+    yield* connected.postProperties({ n: 1 })
+    yield* passUntil("1 second", Effect.map(detail, ({ lag }) => lag.events === 0))
+    assert.deepStrictEqual(receiver.requests.map(({ url }) => url), ["https://example.org/new"])
+    assert.deepStrictEqual(receiver.take().flatMap(numbers), [1])
+    yield* pass("1 second", 5)
+    yield* subscriptions.change(defaultProjectId, subscriptionId, { filter: { kinds: ["DeviceStatusChanged"] } })
+    yield* connected.postProperties({ n: 2 })
+    yield* pass("1 second", 8)
+    assert.isEmpty(receiver.take())
+    yield* subscriptions.change(defaultProjectId, subscriptionId, { filter: { kinds: ["PropertiesReported"] } })
+    yield* connected.postProperties({ n: 3 })
+    yield* passUntil("1 second", Effect.map(detail, ({ lag }) => lag.events === 0))
+    assert.deepStrictEqual(receiver.take().flatMap(numbers), [3])
+  }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
+})
+
 it.effect("nobody else reads what is pushed; workers go on where the push has ended", () => {
   const receiver = new Receiver()
   return Effect.gen(function*() {

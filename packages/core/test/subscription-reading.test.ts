@@ -1,6 +1,7 @@
 import {
   defaultProjectId,
   DeviceCloud,
+  type FeedEntry,
   FeedStore,
   SubscriptionReader,
   Subscriptions,
@@ -127,6 +128,31 @@ it.effect("who waits gets events of the devices that a new filter names", () =>
     yield* other.postProperties({ n: 1 })
     const { entries } = yield* Fiber.join(reading)
     assert.deepStrictEqual(entries.map(({ event }) => event.device?.deviceId), [other.device.deviceId])
+  }).pipe(Effect.scoped, Effect.provide(cloud)))
+
+it.effect("who waits misses nothing that a new filter admits and the one before does not", () =>
+  Effect.gen(function*() {
+    const { device, other, read, subscriptionId, subscriptions } = yield* subscribed
+    const change = (...devices: ReadonlyArray<typeof device>) =>
+      subscriptions.change(defaultProjectId, subscriptionId, {
+        filter: { kinds: ["PropertiesReported"], deviceIds: devices.map(({ device }) => device.deviceId) }
+      })
+    const devicesOf = ({ entries }: { readonly entries: ReadonlyArray<FeedEntry> }) =>
+      entries.map(({ event }) => event.device?.deviceId)
+
+    const reading = yield* Effect.forkChild(read({ wait: 20_000 }))
+    yield* TestClock.adjust("1 second")
+    yield* change(other)
+    yield* other.postProperties({ n: 1 })
+    const first = yield* Fiber.join(reading)
+    assert.deepStrictEqual(devicesOf(first), [other.device.deviceId])
+
+    const again = yield* Effect.forkChild(read({ cursor: first.cursor, wait: 20_000 }))
+    yield* TestClock.adjust("1 second")
+    yield* change(device, other)
+    yield* device.postProperties({ n: 2 })
+    yield* other.postProperties({ n: 3 })
+    assert.deepStrictEqual(devicesOf(yield* Fiber.join(again)), [device.device.deviceId, other.device.deviceId])
   }).pipe(Effect.scoped, Effect.provide(cloud)))
 
 it.effect("events that were forgotten before they were read are a gap, once", () =>

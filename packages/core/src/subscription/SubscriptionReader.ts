@@ -155,11 +155,15 @@ const make = Effect.gen(function*() {
   const lease = yield* Lease
   const filtered = yield* FilteredEvents
 
-  /** Claims shards. `passed`: up to here, the shards have no events that the filter admits. */
+  /**
+   * Claims shards. `before`: what the worker had until now. `passed`: up to here, that
+   * has no events that its filter admits; another filter may.
+   */
   const claimShards = Effect.fnUntraced(function*(
     { delivered, isPush = false, projectId, subscriptionId, worker }: ReadOptions,
     from: Cursor | undefined,
-    passed: Cursor | undefined
+    before?: Claimed,
+    passed?: Cursor
   ) {
     const outcome = yield* steps.take({
       projectId,
@@ -168,8 +172,10 @@ const make = Effect.gen(function*() {
         if (isPush !== (subscription.webhook !== null)) {
           return [new (isPush ? SubscriptionPushesNot : SubscriptionPushes)({ subscriptionId })]
         }
-        const before = passed === undefined ? undefined : acknowledge(progress, worker, passed, now + lease)
-        const after = claim(before ?? progress, worker, now, lease)
+        const moved = passed === undefined || subscription.updatedAt !== before?.subscription.updatedAt
+          ? undefined
+          : acknowledge(progress, worker, passed, now + lease)
+        const after = claim(moved ?? progress, worker, now, lease)
         if (after === undefined) return [new TooManyWorkers({ subscriptionId })]
         const got = delivered ?? from?.place ?? feedStart
         const acknowledged = earliest(startsOf(after, worker, undefined))
@@ -181,6 +187,13 @@ const make = Effect.gen(function*() {
     if (outcome.value instanceof Error) return yield* outcome.value
     return outcome.value
   })
+
+  /** Whether the subscription is still what it was when the shards were claimed. */
+  const isUnchanged = ({ subscription: { projectId, subscriptionId, updatedAt } }: Claimed) =>
+    Effect.map(
+      steps.take({ projectId, subscriptionId, step: ({ subscription }) => [subscription.updatedAt === updatedAt] }),
+      Option.contains(true)
+    )
 
   /**
    * Reads on after `place` until there are `limit` events, those found are large,
@@ -228,7 +241,7 @@ const make = Effect.gen(function*() {
     const end = (yield* Clock.currentTimeMillis) + wait
     let passed: Cursor | undefined
     let news: News.News | undefined
-    let claimed = yield* claimShards(options, from, passed)
+    let claimed = yield* claimShards(options, from)
     let place = from?.place ?? feedStart
     /** Nothing for this worker has come after `place` but what `news` tells: there is nothing to read. */
     let isQuiet = false
@@ -250,11 +263,13 @@ const make = Effect.gen(function*() {
         const { settled } = claimed
         if (settled !== undefined && entries.length === 0 && place > settled) passed = reached
         const now = yield* Clock.currentTimeMillis
-        if (entries.length > 0 || isGap || now >= end) {
-          if (entries.length === 0 && passed !== undefined) yield* claimShards(options, from, passed)
+        const isEnd = entries.length > 0 || isGap || now >= end
+        // Who has waited reads again by a new filter, and for a new webhook.
+        if (isEnd && (news === undefined || (yield* isUnchanged(claimed)))) {
+          if (entries.length === 0 && passed !== undefined) yield* claimShards(options, from, claimed, passed)
           return { entries, cursor: encodeCursor(reached), isGap, subscription: claimed.subscription }
         }
-        if (now >= renewAt) break
+        if (isEnd || now >= renewAt) break
         // What comes between the first read and the beginning of news is read again.
         if (news === undefined) {
           news = yield* News.follow(feed, projectId, claimed.subscription.filter.deviceIds, concerns)
@@ -265,11 +280,12 @@ const make = Effect.gen(function*() {
         }
       }
       const before = claimed
-      claimed = yield* claimShards(options, from, passed)
+      claimed = yield* claimShards(options, from, before, passed)
       // Other shards, another place or a new filter: news until now was of something else.
       if (claimed.epoch !== before.epoch || claimed.subscription.updatedAt !== before.subscription.updatedAt) {
         isQuiet = false
         news = undefined
+        passed = undefined
       }
     }
   }, Effect.scoped)
