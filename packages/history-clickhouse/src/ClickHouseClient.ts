@@ -35,10 +35,11 @@ const sortBytes = 100_000_000
 
 /**
  * Codes of failures that can pass: a table that is made again, a file that cannot be
- * written (the disk is full), time-outs, too many queries, lost connections, memory,
- * disk that cannot be reserved, and too many parts.
+ * written (the disk is full), time-outs, a user that may only read, that is not known
+ * or whose password is another one for now, too many queries, lost connections,
+ * memory, disk that cannot be reserved, and too many parts.
  */
-const passing = new Set([60, 75, 159, 202, 209, 210, 241, 243, 252])
+const passing = new Set([60, 75, 159, 164, 192, 193, 194, 202, 209, 210, 241, 243, 252, 516])
 
 /** Makes a client. It does not connect before the first statement. */
 export const make = ({ url }: ClickHouseOptions): ClickHouseClient => {

@@ -24,12 +24,13 @@ const config = (directory: string, port: number) =>
   <default_database>default</default_database>
 </yandex>`
 
-const users = `<yandex>
+const users = (password: string) =>
+  `<yandex>
   <profiles><default></default></profiles>
   <quotas><default></default></quotas>
   <users>
     <default>
-      <password>secret</password>
+      <password>${password}</password>
       <networks><ip>127.0.0.1</ip></networks>
       <profile>default</profile>
       <quota>default</quota>
@@ -46,7 +47,9 @@ export const make = Effect.gen(function*() {
   const port = yield* freePort
   const configFile = join(directory, "config.xml")
   yield* Effect.promise(() => writeFile(configFile, config(directory, port)))
-  yield* Effect.promise(() => writeFile(join(directory, "users.xml"), users))
+  const writeUsers = (password: string) =>
+    Effect.promise(() => writeFile(join(directory, "users.xml"), users(password)))
+  yield* writeUsers("secret")
   let child: ChildProcess | undefined
 
   const kill = Effect.callback<void>((resume) => {
@@ -73,19 +76,36 @@ export const make = Effect.gen(function*() {
       if (status !== 0) throw new Error("prlimit has failed")
     })
 
+  const send = (body: string) =>
+    Effect.promise(() => {
+      const headers = { "x-clickhouse-user": "default", "x-clickhouse-key": "secret" }
+      return fetch(`http://127.0.0.1:${port}`, { method: "POST", headers, body })
+    })
+
   /** Runs a statement that returns nothing. */
   const run = (statement: string) =>
-    Effect.promise(async () => {
-      const headers = { "x-clickhouse-user": "default", "x-clickhouse-key": "secret" }
-      const response = await fetch(`http://127.0.0.1:${port}`, { method: "POST", headers, body: statement })
-      if (!response.ok) throw new Error(await response.text())
+    Effect.flatMap(send(statement), (response) =>
+      Effect.promise(async () => {
+        if (!response.ok) throw new Error(await response.text())
+      }))
+
+  /** Sets the password and waits until it counts: the server looks at whole seconds of the file every two seconds. */
+  const setPassword = (password: string) =>
+    Effect.gen(function*() {
+      do {
+        yield* writeUsers(password)
+        yield* Effect.sleep(100)
+      } while ((yield* send("SELECT 1")).ok !== (password === "secret"))
     })
 
   return {
+    /** From now on the server does not let the URL in. */
+    changePassword: setPassword("other"),
     /** From now on no file can be written: the server fails as on a full disk. */
     fill: limitFiles("0"),
     kill,
     makeRoom: limitFiles("unlimited"),
+    restorePassword: setPassword("secret"),
     run,
     start,
     url: Redacted.make(`http://default:secret@127.0.0.1:${port}`)

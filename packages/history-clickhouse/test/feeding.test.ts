@@ -57,35 +57,43 @@ describe.skipIf(!ClickHouseTestServer.isInstalled)(ClickHouseTestServer.named("C
       }).pipe(Effect.provide(cloud(storage)))
     }))
 
-  it.live("has the values of a report that came while its disk was full, as HistoryApart waits for room", () =>
-    Effect.gen(function*() {
-      const server = yield* ClickHouseTestServer.make
-      yield* server.start
-      const refused = yield* Deferred.make<void>()
-      const watched = Layer.effect(
-        HistoryStore,
-        Effect.map(HistoryStore, (store) => ({
-          ...store,
-          append: (additions: ReadonlyArray<HistoryAddition>) =>
-            Effect.tapError(store.append(additions), () => Deferred.succeed(refused, undefined))
-        }))
-      )
-      const storage = HistoryApart.layer.pipe(
-        Layer.provideMerge(watched),
-        Layer.provideMerge(HistoryClickHouse.layer(server)),
-        Layer.provideMerge(StorageMemory.layer)
-      )
-      yield* Effect.gen(function*() {
-        const { deviceId, report } = yield* connect
-        yield* report(0)
-        yield* server.fill
-        const reporting = yield* Effect.forkScoped(report(1))
-        yield* Deferred.await(refused)
-        yield* server.makeRoom
-        yield* Fiber.join(reporting)
-        assert.deepStrictEqual(yield* values(deviceId), [0, 1])
-      }).pipe(Effect.provide(cloud(storage)))
-    }))
+  it.live.each(
+    [
+      ["its disk was full", "fill", "makeRoom"],
+      ["its password was another one", "changePassword", "restorePassword"]
+    ] as const
+  )(
+    "has the values of a report that came while %s, as HistoryApart waits",
+    ([, refuse, admit]) =>
+      Effect.gen(function*() {
+        const server = yield* ClickHouseTestServer.make
+        yield* server.start
+        const refused = yield* Deferred.make<void>()
+        const watched = Layer.effect(
+          HistoryStore,
+          Effect.map(HistoryStore, (store) => ({
+            ...store,
+            append: (additions: ReadonlyArray<HistoryAddition>) =>
+              Effect.tapError(store.append(additions), () => Deferred.succeed(refused, undefined))
+          }))
+        )
+        const storage = HistoryApart.layer.pipe(
+          Layer.provideMerge(watched),
+          Layer.provideMerge(HistoryClickHouse.layer(server)),
+          Layer.provideMerge(StorageMemory.layer)
+        )
+        yield* Effect.gen(function*() {
+          const { deviceId, report } = yield* connect
+          yield* report(0)
+          yield* server[refuse]
+          const reporting = yield* Effect.forkScoped(report(1))
+          yield* Deferred.await(refused)
+          yield* server[admit]
+          yield* Fiber.join(reporting)
+          assert.deepStrictEqual(yield* values(deviceId), [0, 1])
+        }).pipe(Effect.provide(cloud(storage)))
+      })
+  )
 
   it.live.each(storages)(
     "has every value once though it comes late and is killed: the feed of %s",
