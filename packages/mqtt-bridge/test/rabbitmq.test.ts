@@ -284,6 +284,28 @@ describe.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named("the link 
     )
 
     it.effect(
+      "a server is counted again after somebody has deleted the queue of which the servers consume, and made it again",
+      () =>
+        Effect.gen(function*() {
+          const broker = yield* Broker
+          yield* serve(broker, ({ settle }) => settle())
+          const connection = yield* connectionTo(broker)
+          const admin = yield* Effect.promise(() => connection.createChannel())
+          const queue = "device-cloud.nodes"
+          yield* Effect.promise(async () => {
+            const deleted = admin.deleteQueue(queue)
+            await admin.assertQueue(queue, { durable: false, autoDelete: true })
+            await deleted
+          })
+          yield* eventually(Effect.promise(() => admin.checkQueue(queue)), {
+            until: ({ consumerCount }) => consumerCount === 1,
+            ...patient
+          })
+        }),
+      90_000
+    )
+
+    it.effect(
       "a share that the broker has taken away is taken again, with what was not settled",
       () =>
         Effect.gen(function*() {

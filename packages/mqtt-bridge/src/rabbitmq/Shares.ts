@@ -50,7 +50,9 @@ export const make = Effect.fnUntraced(function*(
   asking.on("error", () => {})
   const consumersOf = (queue: string) =>
     Effect.map(attempt(() => asking.checkQueue(queue)), ({ consumerCount }) => consumerCount)
-  yield* attempt(() => asking.consume(names.nodes, () => {}, { noAck: true }))
+  /** A queue has gone of which this node consumed: it begins anew, and everything is declared again. */
+  const beginAnew = () => void connection.close().catch(() => {})
+  yield* attempt(() => asking.consume(names.nodes, (message) => message === null && beginAnew(), { noAck: true }))
 
   /**
    * Opens a channel and consumes a queue alone, until the channel ends. Fails if
@@ -70,8 +72,7 @@ export const make = Effect.fnUntraced(function*(
       await channel.consume(
         queue,
         (message) => {
-          // The queue has gone: everything is declared again.
-          if (message === null) return void connection.close().catch(() => {})
+          if (message === null) return beginAnew()
           let isSettled = false
           onMessage(message, () => {
             // RabbitMQ closes a channel on which a message is acknowledged twice.
