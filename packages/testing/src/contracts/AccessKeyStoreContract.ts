@@ -99,7 +99,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { id: elsewhere } = yield* insertProject
         yield* store.remove(elsewhere, child.id)
         assert.deepStrictEqual(yield* store.find(grandchild.id), Option.some(grandchild))
-        assert.deepStrictEqual(yield* store.remove(projectId, child.id), [child.id])
+        assert.deepStrictEqual(yield* store.remove(projectId, child.id, { cascade: false }), [child.id])
         assert.deepStrictEqual(yield* store.find(grandchild.id), Option.some({ ...grandchild, createdBy: root.id }))
         assert.sameMembers([...yield* store.remove(projectId, root.id, { cascade: true })], [root.id, grandchild.id])
       }))

@@ -59,13 +59,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* AuditStore
         const projectId = unique("project")
         const mine = newEntry({ projectId, keyId: "mine" })
-        const other = newEntry({ projectId, action: "devices.deleteDevice", at: epoch + 10 })
-        const third = newEntry({ projectId, resource: { kind: "device", id: "d" }, at: epoch + 20 })
+        const other = newEntry({ projectId, action: "devices.deleteDevice", at: epoch + 1 })
+        const third = newEntry({ projectId, resource: { kind: "device", id: "d" }, at: epoch + 2 })
         yield* store.append([mine, other, third])
         assert.deepStrictEqual(yield* read(projectId, { keyId: "mine" }), [mine])
         assert.deepStrictEqual(yield* read(projectId, { action: "devices.deleteDevice" }), [other])
         assert.deepStrictEqual(yield* read(projectId, { resource: "d" }), [third])
-        assert.deepStrictEqual(yield* read(projectId, { start: epoch + 10, end: epoch + 20 }), [other])
+        assert.deepStrictEqual(yield* read(projectId, { start: epoch + 1, end: epoch + 2 }), [other])
         assert.deepStrictEqual(yield* read(projectId, { resource: "d", keyId: "mine" }), [])
       }))
 

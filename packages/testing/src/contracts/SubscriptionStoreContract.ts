@@ -84,7 +84,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { id: stranger } = yield* insertProject
         const one = yield* insertSubscription(id, { webhook: { url: "https://example.com/" } })
         const { subscriptionId } = one
-        yield* insertSubscription(id, { name: "Two" })
+        const two = yield* insertSubscription(id, { name: "Two" })
         yield* insertSubscription(stranger, { name: "Three" })
         const progress: Progress = { ...beginAt("7"), epoch: 3 }
         yield* store.modify([{ projectId: id, subscriptionId, step: () => [undefined, progress] }])
@@ -93,11 +93,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           "taken"
         )
         assert.deepStrictEqual(yield* store.get(id, subscriptionId), Option.some({ subscription: one, progress }))
-        const changed = { ...one, filter: { propertyIds: ["temp"] }, updatedAt: epoch + 2 }
+        const changed = { ...one, filter: { propertyIds: ["temp"], tags: { room: "hall" } }, updatedAt: epoch + 2 }
         assert.deepStrictEqual(
           yield* store.update(id, subscriptionId, {
             name: one.name,
-            filter: { propertyIds: ["temp"] },
+            filter: changed.filter,
             updatedAt: epoch + 2
           }),
           Option.some(changed)
@@ -119,6 +119,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isFalse(yield* store.remove(stranger, subscriptionId))
         assert.isTrue(yield* store.remove(id, subscriptionId))
         assert.isFalse(yield* store.remove(id, subscriptionId))
+        assert.deepStrictEqual((yield* store.list(id, { page: 1, pageSize: 10 })).items, [two])
       }))
 
     it.effect("goes with its project", () =>

@@ -56,11 +56,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             onSome: ({ entries }) => entries.map(({ entry, seq }) => `${seq - epoch} ${entry.payload?.text}`)
           })
       )
-    /** Whether the device is among those that are traced at a time. */
+    /** The device, if it is among those that are traced at a time. They are there once. */
     const isActive = ({ deviceId }: Device, now: number) =>
       Effect.map(
         TraceStore.use((store) => store.active(now)),
-        (devices) => devices.find((device) => device.deviceId === deviceId)
+        (devices) => {
+          const found = devices.filter((device) => device.deviceId === deviceId)
+          assert.isAtMost(found.length, 1)
+          return found[0]
+        }
       )
 
     it.effect("traces a device until then, or until it is stopped", () =>
