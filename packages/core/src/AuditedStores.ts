@@ -140,7 +140,8 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
         MeshStore,
         wrap(yield* MeshStore, {
           // A network key is a secret, too.
-          insert: named("mesh-network", ({ networkKey }) => shortened(networkKey)),
+          insert: (outcome, { networkKey }) =>
+            outcome === "inserted" && resource("mesh-network", shortened(networkKey)),
           remove: isTrue,
           addNode: ({ _tag }) => _tag === "Added",
           removeNode: isTrue
@@ -164,7 +165,7 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
       Context.add(
         ProductStore,
         wrap(yield* ProductStore, {
-          insert: ({ productKey }) => resource("product", productKey),
+          insert: (product) => typeof product === "object" && resource("product", product.productKey),
           rotateSecret: Option.isSome,
           update: isTrue,
           remove: (outcome) => outcome === "removed"

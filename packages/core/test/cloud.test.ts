@@ -417,11 +417,8 @@ it.effect("gives every cloud a database of its own", () =>
 it.effect("asks for the account of a device behind a cloud gateway", () =>
   Effect.gen(function*() {
     const product = yield* (yield* Products).create(defaultProjectId, validDraft)
-    const { productKey } = yield* (yield* ProductStore).insert({
-      ...product,
-      productKey: ProductKey.make("gateway"),
-      dataSource: 3
-    })
+    const productKey = ProductKey.make("gateway")
+    yield* (yield* ProductStore).insert({ ...product, productKey, dataSource: 3 })
     const devices = yield* Devices
     const error = yield* Effect.flip(devices.create(defaultProjectId, productKey, { username: "u" }))
     assert.deepInclude(error, { _tag: "InvalidInput" })

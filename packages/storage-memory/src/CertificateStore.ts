@@ -11,7 +11,7 @@ export const layer: Layer.Layer<CertificateStore, never, Tables> = Layer.effect(
   Effect.map(Tables, (tables) => make(tables))
 )
 
-const make = ({ authorities, certificates, devices, holders }: Tables["Service"]) => {
+const make = ({ authorities, certificates, devices, holders, projects }: Tables["Service"]) => {
   const ofProject = (projectId: ProjectId): ReadonlyArray<StoredAuthority> =>
     [...authorities.values()].filter(({ authority }) => authority.projectId === projectId)
 
@@ -58,6 +58,7 @@ const make = ({ authorities, certificates, devices, holders }: Tables["Service"]
   return CertificateStore.of({
     insertAuthority: (authority, { limit, privateKey }) =>
       Effect.sync(() => {
+        if (!projects.has(authority.projectId)) return "no-project"
         const known = ofProject(authority.projectId)
         const isTaken = known.some(({ authority: { fingerprint, kind } }) =>
           fingerprint === authority.fingerprint || (kind === "own" && authority.kind === "own")

@@ -11,7 +11,7 @@ export const layer: Layer.Layer<MeshStore, never, Tables> = Layer.effect(
   Effect.map(Tables, (tables) => make(tables))
 )
 
-const make = ({ devices, meshNetworks, nextId }: Tables["Service"]) => {
+const make = ({ devices, meshNetworks, nextId, projects }: Tables["Service"]) => {
   const find = (projectId: string, networkKey: string) =>
     [...meshNetworks.values()].find(({ network }) =>
       network.projectId === projectId && network.networkKey === networkKey
@@ -20,10 +20,11 @@ const make = ({ devices, meshNetworks, nextId }: Tables["Service"]) => {
   return MeshStore.of({
     insert: (draft) =>
       Effect.sync(() => {
-        if (find(draft.projectId, draft.networkKey) !== undefined) return false
+        if (!projects.has(draft.projectId)) return "no-project"
+        if (find(draft.projectId, draft.networkKey) !== undefined) return "taken"
         const networkId = nextId()
         meshNetworks.set(networkId, { network: { ...draft, networkId }, nodes: new Map() })
-        return true
+        return "inserted"
       }),
     get: (projectId, networkKey) =>
       Effect.sync(() => Option.map(Option.fromUndefinedOr(find(projectId, networkKey)), ({ network }) => network)),

@@ -12,7 +12,7 @@ export const layer: Layer.Layer<ProductStore, never, Tables> = Layer.effect(
 )
 
 const make = (
-  { batches, codecs, historyDays, configurations, devices, models, nextId, onProductRemoved, products }:
+  { batches, codecs, historyDays, configurations, devices, models, nextId, onProductRemoved, products, projects }:
     Tables["Service"]
 ) => {
   const find = (projectId: ProjectId, productKey: ProductKey): Product | undefined => {
@@ -23,6 +23,7 @@ const make = (
   return ProductStore.of({
     insert: (draft) =>
       Effect.sync(() => {
+        if (!projects.has(draft.projectId)) return "no-project"
         const product: Product = { ...draft, id: nextId(), previousSecret: null }
         products.set(product.productKey, product)
         return product

@@ -164,7 +164,8 @@ const make = Effect.gen(function*() {
   ) {
     const { authorityId, projectId } = authority
     // The authorities of one project are counted one after the other.
-    yield* sql`SELECT 1 FROM project WHERE id = ${projectId} FOR NO KEY UPDATE`
+    const project = yield* sql`SELECT 1 FROM project WHERE id = ${projectId} FOR NO KEY UPDATE`
+    if (project.length === 0) return "no-project"
     const known = yield* sql<Pick<AuthorityRow, "fingerprint" | "kind">>`
       SELECT fingerprint, kind FROM certificate_authority WHERE project_id = ${projectId}`
     const isTaken = known.some(({ fingerprint, kind }) =>

@@ -139,7 +139,8 @@ const make = Effect.gen(function*() {
           ${instant(network.createdAt)}::timestamptz, ${instant(network.updatedAt)}::timestamptz
         WHERE NOT EXISTS (SELECT FROM mesh_network WHERE ${isNetwork(projectId, networkKey)})
         ON CONFLICT DO NOTHING RETURNING network_id`.pipe(
-        Effect.map((rows) => rows.length > 0),
+        Effect.map((rows) => rows.length > 0 ? "inserted" : "taken"),
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeed("no-project" as const)),
         Effect.mapError(storeError("MeshStore.insert"))
       )
     },

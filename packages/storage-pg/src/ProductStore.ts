@@ -85,6 +85,7 @@ const make = Effect.gen(function*() {
         })
       } RETURNING *`.pipe(
         Effect.map(([row]) => fromRow(row!)),
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeed("no-project" as const)),
         Effect.mapError(storeError("ProductStore.insert"))
       )
     },

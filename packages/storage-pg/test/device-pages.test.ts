@@ -57,6 +57,7 @@ it.live("pages and totals of devices are those of a plain list, whatever was cre
         ProductStore,
         (products) => products.insert({ ...product, productKey: ProductKey.make("other") })
       )
+      assert(other !== "no-project")
       const products: ReadonlyArray<Product> = [product, other]
       const batches: Array<readonly [Product, number]> = []
 

@@ -69,6 +69,7 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
     authority: NewAuthority,
     { limit, privateKey }: { readonly privateKey: string | null; readonly limit: number }
   ) => {
+    if (sql.get("SELECT 1 FROM project WHERE id = ?", [authority.projectId]) === undefined) return "no-project"
     const known = authorities("project_id = ?", authority.projectId)
     const isTaken = known.some(({ fingerprint, kind }) =>
       fingerprint === authority.fingerprint || (kind === "own" && authority.kind === "own")

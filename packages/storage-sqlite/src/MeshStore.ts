@@ -127,8 +127,9 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
   return MeshStore.of({
     insert: (network) =>
       sql.write("MeshStore.insert", () => {
+        if (sql.get("SELECT 1 FROM project WHERE id = ?", [network.projectId]) === undefined) return "no-project"
         const row = { project_id: network.projectId, fingerprint: secrets.fingerprint(network.networkKey) }
-        return sql.run(
+        const inserted = sql.run(
           `INSERT INTO mesh_network (project_id, fingerprint, network_key, app_key, unicast_cursor,
               provisioner_cursor, created_at, updated_at)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -142,7 +143,8 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
             network.createdAt,
             network.updatedAt
           ]
-        ) > 0
+        )
+        return inserted > 0 ? "inserted" : "taken"
       }),
     get: (projectId, networkKey) =>
       sql.read(

@@ -51,10 +51,11 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
         }
         const names = Object.keys(columns)
         const row = sql.get<ProductRow>(
-          `INSERT INTO product (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")}) RETURNING *`,
-          Object.values(columns)
+          `INSERT INTO product (${names.join(", ")}) SELECT ${names.map(() => "?").join(", ")}
+            FROM project WHERE id = ? RETURNING *`,
+          [...Object.values(columns), product.projectId]
         )
-        return productFromRow(secrets, row!)
+        return row === undefined ? "no-project" : productFromRow(secrets, row)
       }),
     get: (projectId, productKey) => sql.read("ProductStore.get", () => find(projectId, productKey)),
     find: (productKey) =>

@@ -6,7 +6,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import type { ProjectId } from "../project/Project.ts"
+import { type ProjectId, ProjectNotFound } from "../project/Project.ts"
 import {
   AuthorityDraft,
   AuthorityNotFound,
@@ -30,7 +30,10 @@ export class CertificateAuthorities extends Context.Service<CertificateAuthoriti
   readonly register: (
     projectId: ProjectId,
     draft: AuthorityDraft
-  ) => Effect.Effect<CertificateAuthority, InvalidInput | CertificateTaken | TooManyCertificates | StoreError>
+  ) => Effect.Effect<
+    CertificateAuthority,
+    InvalidInput | ProjectNotFound | CertificateTaken | TooManyCertificates | StoreError
+  >
   /** Sets the state to `active`. Fails with `InvalidInput` unless the authority has issued the certificate for its verification code. */
   readonly verify: (
     projectId: ProjectId,
@@ -96,6 +99,8 @@ const make = Effect.gen(function*() {
           return yield* new CertificateTaken({ fingerprint: read.fingerprint })
         case "full":
           return yield* new TooManyCertificates({ of: "project", limit: maxAuthorities })
+        case "no-project":
+          return yield* new ProjectNotFound({ projectId })
       }
     }
   )

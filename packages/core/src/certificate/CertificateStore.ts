@@ -45,12 +45,13 @@ export class CertificateStore extends Context.Service<CertificateStore, {
   /**
    * Stores an authority; with a private key, the own one of its project. Returns
    * `taken` if the project has this certificate, or has an own authority and this
-   * is another, and `full` if it has `limit` authorities.
+   * is another, `full` if it has `limit` authorities, and `no-project` if there is no
+   * such project.
    */
   readonly insertAuthority: (
     authority: NewAuthority,
     options: { readonly privateKey: string | null; readonly limit: number }
-  ) => Effect.Effect<"inserted" | "taken" | "full", StoreError>
+  ) => Effect.Effect<"inserted" | "taken" | "full" | "no-project", StoreError>
   /** Returns the authorities of the project, the oldest first. */
   readonly authorities: (projectId: ProjectId) => Effect.Effect<ReadonlyArray<CertificateAuthority>, StoreError>
   /** Returns an authority. */

@@ -8,7 +8,7 @@ import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
-import type { ProjectId } from "../project/Project.ts"
+import { type ProjectId, ProjectNotFound } from "../project/Project.ts"
 import { WrongSignature } from "../provisioning/ProofFailures.ts"
 import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import { fieldsText } from "../provisioning/Signature.ts"
@@ -45,7 +45,10 @@ export class MeshNetworks extends Context.Service<MeshNetworks, {
   readonly create: (
     projectId: ProjectId,
     draft: MeshNetworkDraft
-  ) => Effect.Effect<Pick<MeshNetwork, "networkKey" | "appKey">, InvalidInput | NetworkKeyTaken | StoreError>
+  ) => Effect.Effect<
+    Pick<MeshNetwork, "networkKey" | "appKey">,
+    InvalidInput | ProjectNotFound | NetworkKeyTaken | StoreError
+  >
   /** Returns a network with its cursors. */
   readonly get: (projectId: ProjectId, networkKey: string) => Effect.Effect<MeshNetwork, Missing>
   /** Returns the networks of the project, newest first. */
@@ -116,9 +119,14 @@ const make = Effect.gen(function*() {
       networkKey: networkKey.toLowerCase() || (yield* identifiers.hexKey),
       appKey: appKey.toLowerCase() || (yield* identifiers.hexKey)
     }
-    const isNew = yield* store.insert({ projectId, ...keys, ...firstCursors, createdAt: at, updatedAt: at })
-    if (!isNew) return yield* new NetworkKeyTaken({ networkKey: keys.networkKey })
-    return keys
+    switch (yield* store.insert({ projectId, ...keys, ...firstCursors, createdAt: at, updatedAt: at })) {
+      case "inserted":
+        return keys
+      case "taken":
+        return yield* new NetworkKeyTaken({ networkKey: keys.networkKey })
+      case "no-project":
+        return yield* new ProjectNotFound({ projectId })
+    }
   })
 
   const get = Effect.fn("MeshNetworks.get")(function*(projectId: ProjectId, networkKey: string) {

@@ -33,8 +33,11 @@ export type NodeAdded =
  * network and with their device, networks with their project.
  */
 export class MeshStore extends Context.Service<MeshStore, {
-  /** Stores a network. Returns false if the project already has a network with this key. */
-  readonly insert: (network: NewMeshNetwork) => Effect.Effect<boolean, StoreError>
+  /**
+   * Stores a network. Returns `taken` if the project already has a network with this
+   * key, and `no-project` if there is no such project.
+   */
+  readonly insert: (network: NewMeshNetwork) => Effect.Effect<"inserted" | "taken" | "no-project", StoreError>
   /** Returns the network of this key, in lower case. */
   readonly get: (
     projectId: ProjectId,

@@ -17,8 +17,8 @@ export type ProductChange = Partial<ProductUpdate> & {
 
 /** Laws: each call is one transaction. A call that takes a project sees only the products of that project. */
 export class ProductStore extends Context.Service<ProductStore, {
-  /** Stores a product of an existing project and assigns the id. */
-  readonly insert: (product: NewProduct) => Effect.Effect<Product, StoreError>
+  /** Stores a product and assigns the id. `no-project`: there is no such project. */
+  readonly insert: (product: NewProduct) => Effect.Effect<Product | "no-project", StoreError>
   /** Returns the product; none if the project has no such product. */
   readonly get: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<Option.Option<Product>, StoreError>
   /** Finds a product in all projects, for devices that register: their project is not known yet. */

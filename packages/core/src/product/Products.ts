@@ -7,7 +7,7 @@ import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import { defaultOverlap, RotationDraft } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import type { ProjectId, ProjectNotFound } from "../project/Project.ts"
+import { type ProjectId, ProjectNotFound } from "../project/Project.ts"
 import type { QuotaExceeded } from "../project/Quota.ts"
 import { Quotas } from "../project/Quotas.ts"
 import {
@@ -78,8 +78,6 @@ const make = Effect.gen(function*() {
 
   const create = Effect.fn("Products.create")(function*(projectId: ProjectId, input: ProductDraft) {
     const draft = yield* decodeDraft(input)
-    // A store takes the project for granted.
-    yield* quotas.get(projectId)
     const now = yield* Clock.currentTimeMillis
     const insert = store.insert({
       projectId,
@@ -104,7 +102,9 @@ const make = Effect.gen(function*() {
       createdAt: now,
       updatedAt: now
     })
-    return yield* quotas.within(projectId, "products", 1, insert)
+    const product = yield* quotas.within(projectId, "products", 1, insert)
+    if (product === "no-project") return yield* new ProjectNotFound({ projectId })
+    return product
   })
 
   const get = Effect.fn("Products.get")(function*(projectId: ProjectId, productKey: ProductKey) {

@@ -17,6 +17,7 @@ import { DateText, Envelope, EnvelopeOnly } from "../Envelope.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 import * as PathParams from "../PathParams.ts"
 import { toSnakeCase } from "../SnakeCase.ts"
+import { NoSuchProject } from "../project/ProjectFailures.ts"
 import {
   CertificateTaken,
   NoSuchAuthority,
@@ -100,7 +101,7 @@ export class CertificateApi extends HttpApiGroup.make("certificates").add(
   HttpApiEndpoint.post("registerAuthority", "/certificate-authorities", {
     payload: AuthorityDraft.annotate({ examples: [{ name: "Factory", certificate: pem("CERTIFICATE") }] }),
     success: OneAuthority,
-    error: [CertificateTaken, TooManyCertificates]
+    error: [NoSuchProject, CertificateTaken, TooManyCertificates]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Register an authority that issues certificates")
     .annotate(OpenApi.Description, "Its certificates count once the authority is verified."),
   HttpApiEndpoint.get("listAuthorities", "/certificate-authorities", {

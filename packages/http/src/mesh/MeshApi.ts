@@ -18,6 +18,7 @@ import {
   NoSuchMeshNetwork,
   NoSuchMeshNode
 } from "./MeshFailures.ts"
+import { NoSuchProject } from "../project/ProjectFailures.ts"
 import { WrongSignature } from "../provisioning/ProvisioningFailures.ts"
 import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
@@ -54,7 +55,7 @@ export class MeshApi extends HttpApiGroup.make("mesh").add(
   HttpApiEndpoint.post("createMeshNetwork", "/mesh/networks", {
     payload: [toSnakeCase(MeshNetworkDraft), Schema.Null],
     success: Envelope(MeshNetworkKeys),
-    error: NetworkKeyTaken
+    error: [NoSuchProject, NetworkKeyTaken]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a mesh network")
     .annotate(OpenApi.Description, "Keys that are left out, or empty, are made. The body may be left out."),
   HttpApiEndpoint.get("listMeshNetworks", "/mesh/networks", { query: pageQuery, success: Paged(MeshNetworkRecord) })

@@ -13,7 +13,6 @@ import {
   DeviceId,
   DeviceStore,
   maxRunningBulkCommands,
-  ProductStore,
   type ProjectId
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
@@ -24,6 +23,7 @@ import {
   epoch,
   insertDevices,
   insertProduct,
+  insertProductOf,
   insertProject,
   newCommand,
   newDevice,
@@ -89,7 +89,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(none, { _tag: "Empty" })
         assert.deepStrictEqual(yield* store.list(projectId, page), { items: [], total: 0 })
 
-        const sibling = yield* (yield* ProductStore).insert(newProduct(projectId))
+        const sibling = yield* insertProductOf(newProduct(projectId))
         yield* insertDevices(sibling, [newDevice()])
         const bulk = yield* create(projectId, { _tag: "Matching", filter: { productKey } })
         const { createdAt, ...rest } = draft(projectId)

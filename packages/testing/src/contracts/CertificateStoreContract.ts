@@ -9,7 +9,7 @@ import {
   DeviceStore,
   type NewAuthority,
   type NewCertificate,
-  type ProjectId,
+  ProjectId,
   ProjectStore,
   type RevokedSerial
 } from "@device-cloud/core"
@@ -80,6 +80,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const [first, second] = [newAuthority(mine.id), newAuthority(mine.id, { name: "Second" })]
         assert.strictEqual(yield* store.insertAuthority(first, registered), "inserted")
         assert.strictEqual(yield* store.insertAuthority(second, registered), "inserted")
+        assert.strictEqual(
+          yield* store.insertAuthority(newAuthority(ProjectId.make("missing")), registered),
+          "no-project"
+        )
         assert.strictEqual(
           yield* store.insertAuthority(newAuthority(mine.id, { fingerprint: first.fingerprint }), registered),
           "taken"

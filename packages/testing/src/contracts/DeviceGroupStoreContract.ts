@@ -12,7 +12,6 @@ import {
   type Json,
   matchesFilter,
   type NewDeviceGroup,
-  ProductStore,
   ProjectId,
   ProjectStore,
   ShadowStore
@@ -25,6 +24,7 @@ import {
   epoch,
   insertDevices,
   insertProduct,
+  insertProductOf,
   insertProject,
   newDevice,
   newProduct,
@@ -157,7 +157,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const shadows = yield* ShadowStore
         const product = yield* insertProduct
         const { productKey, projectId } = product
-        const other = yield* (yield* ProductStore).insert(newProduct(projectId))
+        const other = yield* insertProductOf(newProduct(projectId))
         const values: ReadonlyArray<Readonly<Record<string, Json>>> = [
           { mode: "auto", level: 5 },
           { mode: "\"auto\"", level: 5.5, on: true },

@@ -13,7 +13,6 @@ import {
   maxTags,
   PresenceStore,
   ProductKey,
-  ProductStore,
   ShadowStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
@@ -24,6 +23,7 @@ import {
   insertDevice,
   insertDevices,
   insertProduct,
+  insertProductOf,
   insertProject,
   newDevice,
   newProduct,
@@ -203,8 +203,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* DeviceStore
         const presence = yield* PresenceStore
         const { id: projectId } = yield* insertProject
-        const products = yield* Effect.forEach([0, 1], () =>
-          Effect.flatMap(ProductStore, (store) => store.insert(newProduct(projectId))))
+        const products = yield* Effect.forEach([0, 1], () => insertProductOf(newProduct(projectId)))
         const firstBatch = randomInt(1, 2 ** 47)
         const batches = [0, firstBatch, firstBatch + 1]
         const inserted: Array<Device> = []
@@ -214,8 +213,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
               product,
               Array.from(
                 { length: 12 },
-                (_, j) =>
-                  newDevice({ batchId: batches[j % 3]!, createdAt: epoch + ((j * 7 + i) % 5) * 1000 })
+                (_, j) => newDevice({ batchId: batches[j % 3]!, createdAt: epoch + ((j * 7 + i) % 5) * 1000 })
               )
             )
           )

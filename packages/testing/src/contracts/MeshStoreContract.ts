@@ -13,6 +13,7 @@ import {
   type NewMeshNode,
   type NodeAdded,
   type Product,
+  ProjectId,
   ProjectStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
@@ -35,7 +36,7 @@ const newNetwork = ({ projectId }: Pick<Product, "projectId">): NewMeshNetwork =
 const insertNetwork = Effect.fnUntraced(function*(owner: Pick<Product, "projectId">) {
   const store = yield* MeshStore
   const draft = newNetwork(owner)
-  assert.isTrue(yield* store.insert(draft))
+  assert.strictEqual(yield* store.insert(draft), "inserted")
   const network = Option.getOrThrow(yield* store.get(draft.projectId, draft.networkKey))
   assert.deepStrictEqual(network, { ...draft, networkId: network.networkId })
   return network
@@ -71,10 +72,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const other = { projectId: (yield* insertProject).id }
         const network = yield* insertNetwork(project)
         const { networkId: _, ...draft } = network
-        assert.isFalse(yield* store.insert({ ...draft, appKey: hexKey() }))
+        assert.strictEqual(yield* store.insert({ ...draft, appKey: hexKey() }), "taken")
         assert.deepStrictEqual(yield* reread(network), network)
         assert.isTrue(Option.isNone(yield* store.get(other.projectId, network.networkKey)))
-        assert.isTrue(yield* store.insert({ ...draft, ...other }))
+        assert.strictEqual(yield* store.insert({ ...draft, ...other }), "inserted")
+        const nowhere = { projectId: ProjectId.make("missing") }
+        assert.strictEqual(yield* store.insert({ ...draft, ...nowhere }), "no-project")
+        assert.isTrue(Option.isNone(yield* store.get(nowhere.projectId, network.networkKey)))
         assert.isFalse(yield* store.remove(other.projectId, hexKey()))
         assert.isTrue(yield* store.remove(other.projectId, network.networkKey))
         assert.isFalse(yield* store.remove(other.projectId, network.networkKey))

@@ -38,6 +38,7 @@ import {
   epoch,
   insertDevices,
   insertProduct,
+  insertProductOf,
   insertProject,
   newDevice,
   newProduct,
@@ -93,7 +94,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         assert.deepStrictEqual(yield* listed({ name: "0% f" }), [other.firmwareId])
         assert.deepStrictEqual(yield* listed({ name: "%" }), [other.firmwareId])
-        const sibling = yield* (yield* ProductStore).insert(newProduct(projectId))
+        const sibling = yield* insertProductOf(newProduct(projectId))
         yield* insertFirmware(sibling)
         assert.deepStrictEqual(yield* listed({ productKey: product.productKey }), [other.firmwareId, firmwareId])
         assert.strictEqual(yield* store.removeFirmware(stranger, firmwareId), "not-found")

@@ -1,11 +1,19 @@
 /**
  * The laws of `ProductStore`.
  */
-import { type DeviceCloud, DeviceStore, ProductKey, ProductStore } from "@device-cloud/core"
+import { type DeviceCloud, DeviceStore, ProductKey, ProductStore, ProjectId } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { detached } from "./Detached.ts"
-import { epoch, insertDevices, insertProduct, insertProject, newDevice, newProduct } from "./Samples.ts"
+import {
+  epoch,
+  insertDevices,
+  insertProduct,
+  insertProductOf,
+  insertProject,
+  newDevice,
+  newProduct
+} from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
   layer(detached(stores))(`ProductStore: ${name}`, (it) => {
@@ -19,11 +27,19 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           protocolType: "zigbee",
           dataSource: 3
         })
-        const first = yield* store.insert(draft)
-        const second = yield* store.insert(newProduct(projectId))
+        const first = yield* insertProductOf(draft)
+        const second = yield* insertProductOf(newProduct(projectId))
         assert.deepStrictEqual(first, { ...draft, id: first.id, previousSecret: null })
         assert.isTrue(first.id > 0 && second.id > first.id)
         assert.deepStrictEqual(yield* store.get(projectId, first.productKey), Option.some(first))
+      }))
+
+    it.effect("stores no product of a project that is not there", () =>
+      Effect.gen(function*() {
+        const store = yield* ProductStore
+        const draft = newProduct(ProjectId.make("missing"))
+        assert.strictEqual(yield* store.insert(draft), "no-project")
+        assert.isTrue(Option.isNone(yield* store.find(draft.productKey)))
       }))
 
     it.effect("keeps the two latest secrets of a product", () =>
@@ -84,7 +100,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* ProductStore
         const { id: projectId } = yield* insertProject
         const inserted = yield* Effect.forEach([5, 1, 3, 3, 3, 2, 4], (minute) =>
-          store.insert(newProduct(projectId, { createdAt: epoch + minute * 60_000 })))
+          insertProductOf(newProduct(projectId, { createdAt: epoch + minute * 60_000 })))
         const expected = inserted.toSorted((a, b) =>
           b.createdAt - a.createdAt || b.id - a.id
         )

@@ -15,7 +15,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, type Layer, Option } from "effect"
 import { detached } from "./Detached.ts"
-import { epoch, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
+import { epoch, insertProductOf, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
 
 const used = (projectId: ProjectId) =>
   Effect.map(Effect.flatMap(QuotaStore, (store) => store.state(projectId)), (state) => Option.getOrThrow(state).used)
@@ -51,7 +51,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { id } = yield* insertProject
         const products = yield* ProductStore
         const devices = yield* DeviceStore
-        const product = yield* products.insert(newProduct(id))
+        const product = yield* insertProductOf(newProduct(id))
         const { productKey } = product
         const drafts = [newDevice(), newDevice()]
         yield* devices.insertMany(id, productKey, drafts)
@@ -73,7 +73,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* QuotaStore
         const devices = yield* DeviceStore
         const { id } = yield* insertProject
-        const { productKey } = yield* (yield* ProductStore).insert(newProduct(id))
+        const { productKey } = yield* insertProductOf(newProduct(id))
         const write = store.within(
           { projectId: id, quota: "devices", amount: 3, limit: 10 },
           Effect.suspend(() => devices.insertMany(id, productKey, [newDevice(), newDevice(), newDevice()]))
@@ -133,8 +133,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* QuotaStore
         const { id } = yield* insertProject
-        const products = yield* ProductStore
-        const [{ productKey }, other] = [yield* products.insert(newProduct(id)), yield* products.insert(newProduct(id))]
+        const [{ productKey }, other] = [yield* insertProductOf(newProduct(id)), yield* insertProductOf(newProduct(id))]
         const all = yield* Effect.all(Array.from({ length: 8 }, () => store.register(id, productKey, 7, 3)), {
           concurrency: "unbounded"
         })

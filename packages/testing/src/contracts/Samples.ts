@@ -86,7 +86,14 @@ export const insertProject = Effect.gen(function*() {
 
 export const insertProduct = Effect.gen(function*() {
   const project = yield* insertProject
-  return yield* (yield* ProductStore).insert(newProduct(project.id))
+  return yield* insertProductOf(newProduct(project.id))
+})
+
+/** Stores a product of a project that is there. */
+export const insertProductOf = Effect.fnUntraced(function*(draft: NewProduct) {
+  const product = yield* (yield* ProductStore).insert(draft)
+  assert(product !== "no-project")
+  return product
 })
 
 /** Stores devices of one product in the given order. */

@@ -10,20 +10,18 @@ import {
   DeviceStore,
   maxSubDevices,
   type Product,
-  ProductStore,
   TopologyStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { detached } from "./Detached.ts"
-import { epoch, insertDevices, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
+import { epoch, insertDevices, insertProductOf, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
 
 /** Stores a project with two gateways, and sub-devices of one product. */
 const insertTopology = Effect.fnUntraced(function*(count: number) {
   const { id } = yield* insertProject
-  const products = yield* ProductStore
-  const gatewayProduct = yield* products.insert(newProduct(id, { nodeType: "gateway" }))
-  const product = yield* products.insert(
+  const gatewayProduct = yield* insertProductOf(newProduct(id, { nodeType: "gateway" }))
+  const product = yield* insertProductOf(
     newProduct(id, { nodeType: "gateway-sub", networkType: "", protocolType: "ble" })
   )
   const [first, second] = yield* insertDevices(gatewayProduct, [newDevice(), newDevice()])
