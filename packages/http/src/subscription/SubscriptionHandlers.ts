@@ -68,7 +68,8 @@ export const layer = group(
           return yield* respond(Effect.raceFirst(read, failWhenEnded(caller)), page)
         }
         yield* openRead(projectId)
-        const from = headers["last-event-id"] ?? cursor
+        // An empty one says that the client has had no event yet.
+        const from = headers["last-event-id"] || cursor
         const events = yield* EventStream.open(reader, { ...subscriber, cursor: from, limit })
         return HttpServerResponse.stream(yield* endingWith(events, ended), {
           contentType: "text/event-stream",
