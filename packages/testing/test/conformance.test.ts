@@ -8,7 +8,7 @@ import { generate, parser } from "mqtt-packet"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
-import { request } from "node:http"
+import { createServer as createHttpServer, request } from "node:http"
 import { createServer } from "node:https"
 import { type AddressInfo, createServer as createTcpServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -95,6 +95,29 @@ test("a cloud that admits everybody, sends where a device has subscribed, and do
     ["keeps the shadow", `reported: expected {"mode":"eco"}, got undefined`],
     ["tells the time", "200: Expected serverRecvTime and serverSendTime as Unix milliseconds"]
   ])
+})
+
+test("an API that is none of ours is named by what it says", async () => {
+  const answers = ["{\"code\":0}", "{\"code\":0,\"data\":{\"product_info\":{}}}", "null", "{", "cut"]
+  const other = createHttpServer((_, response) => {
+    const answer = answers.shift()!
+    response.writeHead(200, {
+      "content-type": "application/json",
+      "content-length": answer === "cut" ? 10 : answer.length
+    })
+    response.write(answer, () => answer === "cut" ? response.destroy() : response.end())
+  }).listen(0, "127.0.0.1")
+  await once(other, "listening")
+  const { port } = other.address() as AddressInfo
+  const options = { url: "mqtt://127.0.0.1:1", httpUrl: `http://127.0.0.1:${port}`, accessKey: "key" }
+  const messages: Array<string> = []
+  while (answers.length > 0) {
+    const failure = Effect.flip(checkCloud(options, () => Effect.void))
+    messages.push((await Effect.runPromise(Effect.scoped(failure))).message)
+  }
+  other.close()
+  assert.deepStrictEqual(messages.slice(0, 2), Array(2).fill("the API has told no product_key"))
+  assert.deepStrictEqual(messages.slice(2).map((message) => message.split(": ")[0]), Array(3).fill("POST /products"))
 })
 
 test("a cloud that cannot be reached: each check says so", async () => {

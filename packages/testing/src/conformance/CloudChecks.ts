@@ -27,33 +27,42 @@ const ask = (
   body?: CallOptions["body"]
 ): Effect.Effect<ApiResponse["body"]["data"], Unexpected> =>
   callTo(httpUrl!, method, path, { key: accessKey!, ...body === undefined ? {} : { body } }).pipe(
-    Effect.catchDefect((error) =>
-      Effect.fail(new Unexpected({ message: `${method} ${path}: ${error instanceof Error ? error.message : error}` }))
-    ),
     Effect.flatMap(({ body: { code, data, message } }) =>
       code === 0
         ? Effect.succeed(data)
         : Effect.fail(new Unexpected({ message: `${method} ${path}: ${code} ${message}` }))
+    ),
+    Effect.catchDefect((error) =>
+      Effect.fail(new Unexpected({ message: `${method} ${path}: ${error instanceof Error ? error.message : error}` }))
     )
   )
 
+/** Returns members of what the API has said. Fails unless all of them are texts. */
+const texts = <Name extends string>(
+  said: Readonly<Record<string, unknown>> | undefined,
+  names: ReadonlyArray<Name>
+): Effect.Effect<Readonly<Record<Name, string>>, Unexpected> => {
+  const missing = names.filter((name) => typeof said?.[name] !== "string")
+  return missing.length === 0
+    ? Effect.succeed(said as Readonly<Record<Name, string>>)
+    : Effect.fail(new Unexpected({ message: `the API has told no ${missing.join(", no ")}` }))
+}
+
 /** A device for the checks, and its id for the API. Both are removed with the scope. */
 const makeDevice = Effect.fnUntraced(function*(options: CloudOptions) {
-  const { product_info: { product_key } } = yield* ask(options, "POST", "/products", {
+  const product = yield* ask(options, "POST", "/products", {
     ...productBody,
     name: "Conformance",
     validate_type: "none"
   })
+  const { product_key } = yield* texts(product?.product_info, ["product_key"])
   yield* Effect.addFinalizer(() => Effect.ignore(ask(options, "DELETE", `/products/${product_key}`)))
-  const { device_id, device_name, device_secret } = yield* ask(options, "POST", `/products/${product_key}/things`)
+  const device = yield* ask(options, "POST", `/products/${product_key}/things`)
+  const { device_id, device_name, device_secret } = yield* texts(device, ["device_id", "device_name", "device_secret"])
   yield* Effect.addFinalizer(() => Effect.ignore(ask(options, "DELETE", `/things/${device_id}`)))
   return {
-    id: device_id as string,
-    triple: {
-      productKey: product_key as string,
-      deviceName: device_name as string,
-      deviceSecret: device_secret as string
-    }
+    id: device_id,
+    triple: { productKey: product_key, deviceName: device_name, deviceSecret: device_secret }
   }
 })
 

@@ -114,13 +114,14 @@ export const callTo = (
       response.on("end", () => {
         const text = Buffer.concat(chunks).toString()
         const isJson = method !== "HEAD" && response.headers["content-type"]?.startsWith("application/json") === true
-        resume(Effect.succeed({
+        resume(Effect.sync(() => ({
           status: response.statusCode ?? 0,
           headers: response.headers,
           text,
           body: isJson ? JSON.parse(text) : { code: -1, message: text }
-        }))
+        })))
       })
+      response.on("error", (error) => resume(Effect.die(error)))
     })
     request.on("error", (error) => {
       // The server has closed a connection that waited for its next request: this one has not reached it.
