@@ -5,6 +5,7 @@ import { call, type CallOptions, createProduct, productBody, testApi } from "@de
 import { assert, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { gzipSync } from "node:zlib"
 
 layer(testApi(StorageMemory.layer), { excludeTestServices: true })("any request", (it) => {
   it.effect.each<readonly [string, string, string, CallOptions, number, number]>([
@@ -56,6 +57,16 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("any request"
       assert.isNotEmpty(answer.body.message)
       assert.isDefined(answer.headers["x-request-id"])
       assert.match(String(answer.headers["content-type"]), /^application\/json/)
+    }))
+
+  it.effect("says of a compressed body that it is to come without Content-Encoding", () =>
+    Effect.gen(function*() {
+      const raw = gzipSync(JSON.stringify(productBody))
+      const { body } = yield* call("POST", "/products", { raw, headers: { "content-encoding": "gzip" } })
+      assert.deepInclude(body, {
+        code: 40000,
+        message: "The body is not valid JSON; send it without Content-Encoding"
+      })
     }))
 
   it.effect("answers a wrong method with 40500 and the methods that are allowed", () =>

@@ -29,7 +29,11 @@ export class RequestCheck extends HttpApiMiddleware.Service<RequestCheck>()("@de
           return yield* Effect.fail(BodyUnreadable.make({ message: "The body is empty; send a JSON object" }))
         }
         if (issues.some(({ message }) => message === "Expected a valid JSON body")) {
-          return yield* Effect.fail(BodyUnreadable.make({ message: "The body is not valid JSON" }))
+          return yield* Effect.fail(BodyUnreadable.make({
+            message: request.headers["content-encoding"] === undefined
+              ? "The body is not valid JSON"
+              : "The body is not valid JSON; send it without Content-Encoding"
+          }))
         }
       }
       return yield* Effect.fail(invalidParameter(issues))
