@@ -204,7 +204,7 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
           endSession: isTrue
         })
       ),
-      Context.add(WebhookKeyStore, wrap(yield* WebhookKeyStore, { put: isTrue }))
+      Context.add(WebhookKeyStore, wrap(yield* WebhookKeyStore, { put: (outcome) => outcome === "stored" }))
     ).pipe(
       Context.add(
         BrowserSessionStore,

@@ -5,17 +5,21 @@ import {
   DeviceCloud,
   ExecutionStore,
   leaseMillis,
+  type ProjectId,
   Projects,
+  ProjectStore,
   Scenes,
   WebhookClient,
+  WebhookKeyStore,
   WebhookLimits,
-  type WebhookRequest
+  type WebhookRequest,
+  WebhookSigning
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { cloudOn, cron, hot, newScene, runScene, set, settle, statusesOf } from "./SceneFixtures.ts"
 
@@ -124,6 +128,51 @@ it.effect("a delay and a status that lasts go on after a restart", () =>
       assert.deepStrictEqual(yield* statusesOf(lasting), ["succeeded"])
       assert.deepStrictEqual(yield* statusesOf(delayed), ["succeeded"])
     }).pipe(Effect.provide(cloudOn(stores)))
+  }))
+
+it.effect("a webhook of a project that is deleted meanwhile is not sent, and makes no key", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const [keys, projects] = [Context.get(stores, WebhookKeyStore), Context.get(stores, ProjectStore)]
+    const asked: Array<ProjectId> = []
+    // Another node deletes the project just before.
+    const deleting = WebhookKeyStore.of({
+      ...keys,
+      get: (projectId) => {
+        asked.push(projectId)
+        return Effect.andThen(projects.remove(projectId), keys.get(projectId))
+      }
+    })
+    const sent: Array<WebhookRequest> = []
+    const receiver = Layer.succeed(WebhookClient, {
+      refuse: () => undefined,
+      send: (request) =>
+        Effect.sync(() => {
+          sent.push(request)
+          return { status: 204, body: "" }
+        })
+    })
+    const cloud = DeviceCloud.layer.pipe(
+      Layer.provide(Layer.succeedContext(Context.add(stores, WebhookKeyStore, deleting))),
+      Layer.provide(Layer.mergeAll(PlatformNode.layer, receiver))
+    )
+    yield* Effect.gen(function*() {
+      const [scenes, signing] = [yield* Scenes, yield* WebhookSigning]
+      const { id } = yield* (yield* Projects).create({ name: "Other" })
+      const actions: ReadonlyArray<ActionDraft> = [{
+        URI: "action/webhook",
+        params: { URL: "https://example.com", method: "POST" }
+      }]
+      const { scene } = yield* scenes.create(id, { name: "Other", status: "enable", actions })
+      yield* scenes.run(id, scene.sceneId)
+      yield* settle
+      assert.deepStrictEqual(asked, [id])
+      assert.isEmpty(sent)
+      for (const asks of [signing.keys, signing.rotate]) {
+        assert.strictEqual((yield* Effect.flip(asks(id)))._tag, "ProjectNotFound")
+      }
+      assert.isTrue(Option.isNone(yield* keys.get(id)))
+    }).pipe(Effect.provide(cloud))
   }))
 
 it.effect("the body of a webhook is what its template makes of the event", () =>

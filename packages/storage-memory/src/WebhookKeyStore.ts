@@ -6,15 +6,16 @@ import { Effect, Layer, Option } from "effect"
 import { Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
-  const { webhookKeys } = yield* Tables
+  const { projects, webhookKeys } = yield* Tables
 
   return WebhookKeyStore.of({
     get: (projectId) => Effect.sync(() => Option.fromUndefinedOr(webhookKeys.get(projectId))),
     put: (projectId, before, keys) =>
       Effect.sync(() => {
-        if ((webhookKeys.get(projectId)?.createdAt ?? null) !== before) return false
+        if (before === null && !projects.has(projectId)) return "no-project"
+        if ((webhookKeys.get(projectId)?.createdAt ?? null) !== before) return "changed"
         webhookKeys.set(projectId, keys)
-        return true
+        return "stored"
       })
   })
 })

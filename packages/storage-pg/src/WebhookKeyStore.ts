@@ -4,7 +4,7 @@
 import { type KeyRing, type KeyRingError, StoreError, type WebhookKeys, WebhookKeyStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import { type DatabaseError, storeError } from "./PgErrors.ts"
+import { type DatabaseError, isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
 import { SealedSecrets } from "./SealedSecrets.ts"
 import { placeOf } from "./SecretColumns.ts"
@@ -65,7 +65,8 @@ const make = Effect.gen(function*() {
             previous = ${previous === null ? null : seal(previous.key, "previous")},
             previous_until = ${previous === null ? null : instant(previous.until)}, sealed_with = ${number}
           WHERE project_id = ${projectId} AND created_at = ${instant(before)} RETURNING project_id`).pipe(
-          Effect.map((rows) => rows.length > 0),
+          Effect.map((rows) => rows.length > 0 ? "stored" as const : "changed" as const),
+          Effect.catchIf(isForeignKeyViolation, () => Effect.succeed("no-project" as const)),
           Effect.mapError(storeError("WebhookKeyStore.put"))
         )
     }

@@ -57,6 +57,9 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
         ),
     put: (projectId, before, { createdAt, current, previous }) =>
       sql.write("WebhookKeyStore.put", () => {
+        if (before === null && sql.get("SELECT 1 FROM project WHERE id = ?", [projectId]) === undefined) {
+          return "no-project"
+        }
         const keys = [
           secrets.seal(current, placeOf(projectId, "current")),
           createdAt,
@@ -64,7 +67,7 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
           previous?.until ?? null,
           projectId
         ]
-        return (before === null
+        const stored = before === null
           ? sql.run(
             `INSERT INTO webhook_key (current, created_at, previous, previous_until, project_id)
               VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -74,7 +77,8 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
             `UPDATE webhook_key SET current = ?, created_at = ?, previous = ?, previous_until = ?
               WHERE project_id = ? AND created_at = ?`,
             [...keys, before]
-          )) > 0
+          )
+        return stored > 0 ? "stored" : "changed"
       })
   })
 }

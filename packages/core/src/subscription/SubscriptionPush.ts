@@ -58,6 +58,7 @@ const make = Effect.gen(function*() {
           hasWaited
         })
         if (outcome._tag === "Unanswered") return outcome.error.message
+        if (outcome._tag === "Undeliverable") return outcome.detail
         if (outcome._tag === "Answered") {
           return isSuccess(outcome.response.status) ? undefined : shownResponse(outcome.response)
         }

@@ -218,10 +218,16 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
       results: Schema.Array(DateText).annotate({ description: "Fewer than `count` if no more come" })
     }))
   }).annotate(OpenApi.Summary, "Read when a cron expression comes next"),
-  HttpApiEndpoint.get("getWebhookKey", "/rule-engine/webhook-key", { success: Envelope(WebhookKeyRecord) })
+  HttpApiEndpoint.get("getWebhookKey", "/rule-engine/webhook-key", {
+    success: Envelope(WebhookKeyRecord),
+    error: NoSuchProject
+  })
     .annotate(OpenApi.Summary, "Read the key that signs the webhooks of the project")
     .annotate(RequiredRole, "admin"),
-  HttpApiEndpoint.post("rotateWebhookKey", "/rule-engine/webhook-key", { success: Envelope(WebhookKeyRecord) })
+  HttpApiEndpoint.post("rotateWebhookKey", "/rule-engine/webhook-key", {
+    success: Envelope(WebhookKeyRecord),
+    error: NoSuchProject
+  })
     .middleware(IdempotencyMiddleware)
     .annotate(OpenApi.Summary, "Make a new key; the one before signs as well for a day")
     .annotate(RequiredRole, "admin")

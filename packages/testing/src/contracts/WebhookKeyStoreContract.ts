@@ -22,14 +22,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* keys.get(id)))
         const first = keysOf("a", 0)
         // Who knows keys that are not there knows nothing.
-        assert.isFalse(yield* keys.put(id, epoch, first))
+        assert.strictEqual(yield* keys.put(id, epoch, first), "changed")
         assert.isTrue(Option.isNone(yield* keys.get(id)))
-        assert.isTrue(yield* keys.put(id, null, first))
-        assert.isFalse(yield* keys.put(id, null, keysOf("b", 1)))
+        assert.strictEqual(yield* keys.put(id, null, first), "stored")
+        assert.strictEqual(yield* keys.put(id, null, keysOf("b", 1)), "changed")
         assert.deepStrictEqual(Option.getOrThrow(yield* keys.get(id)), first)
         const second = keysOf("b", 1, { key: "a", until: epoch + 2 })
-        assert.isTrue(yield* keys.put(id, epoch, second))
-        assert.isFalse(yield* keys.put(id, epoch, keysOf("c", 2)))
+        assert.strictEqual(yield* keys.put(id, epoch, second), "stored")
+        assert.strictEqual(yield* keys.put(id, epoch, keysOf("c", 2)), "changed")
         assert.deepStrictEqual(Option.getOrThrow(yield* keys.get(id)), second)
         assert.isTrue(Option.isNone(yield* keys.get(other.id)))
       }))
@@ -44,18 +44,21 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             concurrency: "unbounded"
           })
           assert.deepStrictEqual(
-            candidates.filter((_, i) => stored[i]),
+            candidates.filter((_, i) => stored[i] === "stored"),
             [Option.getOrThrow(yield* keys.get(id))]
           )
         }
       }))
 
-    it.effect("keys go with their project", () =>
+    it.effect("keys go with their project, and none are made after it", () =>
       Effect.gen(function*() {
         const keys = yield* WebhookKeyStore
         const { id } = yield* insertProject
         yield* keys.put(id, null, keysOf("a", 0))
         assert.strictEqual(yield* (yield* ProjectStore).remove(id), "removed")
+        assert.isTrue(Option.isNone(yield* keys.get(id)))
+        assert.strictEqual(yield* keys.put(id, epoch, keysOf("b", 1)), "changed")
+        assert.strictEqual(yield* keys.put(id, null, keysOf("c", 2)), "no-project")
         assert.isTrue(Option.isNone(yield* keys.get(id)))
       }))
   })

@@ -143,6 +143,8 @@ const make = Effect.gen(function*() {
     switch (outcome._tag) {
       case "PutOff":
         return { status: "put-off", until: outcome.until, detail: outcome.detail }
+      case "Undeliverable":
+        return failed(outcome.detail)
       case "Unanswered": {
         const { message, reason } = outcome.error
         return reason === "forbidden" ? failed(message) : tryAgain(message)

@@ -21,11 +21,12 @@ export interface PutOffWebhook {
   readonly detail: string
 }
 
-/** What became of an attempt. */
+/** What became of an attempt. `Undeliverable`: the project is gone; `detail` is a sentence. */
 export type WebhookOutcome =
   | { readonly _tag: "Answered"; readonly response: WebhookResponse }
   | { readonly _tag: "Unanswered"; readonly error: WebhookError }
   | PutOffWebhook
+  | { readonly _tag: "Undeliverable"; readonly detail: string }
 
 export class WebhookDelivery extends Context.Service<WebhookDelivery, {
   /** Signs the webhook with the keys of the project and sends it, unless its target gets enough already. */
@@ -91,5 +92,12 @@ const make = Effect.gen(function*() {
     )
   })
 
-  return WebhookDelivery.of({ send })
+  return WebhookDelivery.of({
+    send: (projectId, webhook) =>
+      Effect.catchTag(
+        send(projectId, webhook),
+        "ProjectNotFound",
+        ({ message }) => Effect.succeed<WebhookOutcome>({ _tag: "Undeliverable", detail: message })
+      )
+  })
 })

@@ -12,7 +12,12 @@ export class WebhookKeyStore extends Context.Service<WebhookKeyStore, {
   readonly get: (projectId: ProjectId) => Effect.Effect<Option.Option<WebhookKeys>, StoreError>
   /**
    * Stores the keys if the stored ones were made at `before` (Unix milliseconds);
-   * null: if there are none. Returns whether it stored them.
+   * null: if there are none. `changed`: others are stored, or none. `no-project`, of
+   * null: there is no such project.
    */
-  readonly put: (projectId: ProjectId, before: number | null, keys: WebhookKeys) => Effect.Effect<boolean, StoreError>
+  readonly put: (
+    projectId: ProjectId,
+    before: number | null,
+    keys: WebhookKeys
+  ) => Effect.Effect<"stored" | "changed" | "no-project", StoreError>
 }>()("@device-cloud/core/scene/execution/WebhookKeyStore") {}

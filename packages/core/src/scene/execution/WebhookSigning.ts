@@ -4,15 +4,15 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Identifiers } from "../../kernel/Identifiers.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
-import type { ProjectId } from "../../project/Project.ts"
+import { type ProjectId, ProjectNotFound } from "../../project/Project.ts"
 import { overlapMillis, type WebhookKeys } from "./Webhook.ts"
 import { WebhookKeyStore } from "./WebhookKeyStore.ts"
 
 export class WebhookSigning extends Context.Service<WebhookSigning, {
   /** Returns the keys of the project. Makes them when they are first asked for. */
-  readonly keys: (projectId: ProjectId) => Effect.Effect<WebhookKeys, StoreError>
+  readonly keys: (projectId: ProjectId) => Effect.Effect<WebhookKeys, ProjectNotFound | StoreError>
   /** Makes a new key and returns the keys. The key before signs as well for a day. */
-  readonly rotate: (projectId: ProjectId) => Effect.Effect<WebhookKeys, StoreError>
+  readonly rotate: (projectId: ProjectId) => Effect.Effect<WebhookKeys, ProjectNotFound | StoreError>
 }>()("@device-cloud/core/scene/execution/WebhookSigning") {
   static readonly layer: Layer.Layer<WebhookSigning, never, WebhookKeyStore | Identifiers> = Layer.effect(
     WebhookSigning,
@@ -32,7 +32,9 @@ const make = Effect.gen(function*() {
       createdAt,
       previous: before === undefined ? null : { key: before.current, until: createdAt + overlapMillis }
     }
-    return (yield* store.put(projectId, before?.createdAt ?? null, keys)) ? keys : undefined
+    const outcome = yield* store.put(projectId, before?.createdAt ?? null, keys)
+    if (outcome === "no-project") return yield* new ProjectNotFound({ projectId })
+    return outcome === "stored" ? keys : undefined
   })
 
   const keys = Effect.fn("WebhookSigning.keys")(function*(projectId: ProjectId) {
