@@ -104,6 +104,34 @@ inBrowser((inWindow) => {
   )
 
   inWindow(
+    "what is sent again without a body because its response got lost is carried out once, too",
+    async ({ page, scene, site }) => {
+      await signIn(page, site)
+      const dialog = page.getByRole("dialog")
+      for (
+        const [path, button, address] of [
+          [scene, "Run now", /\/scenes\/[^/]+\/actions$/],
+          ["/console/subscriptions", "New key", /\/webhook-key$/]
+        ] as const
+      ) {
+        await visit(page, site, path)
+        let lost: unknown
+        await page.route(address, async (route) => {
+          lost = await (await route.fetch()).json()
+          await route.abort()
+        }, { times: 1 })
+        await page.getByRole("button", { name: button, exact: true }).click()
+        const send = dialog.getByRole("button", { name: button, exact: true })
+        await send.click()
+        await dialog.getByText("The server cannot be reached").waitFor()
+        const answered = page.waitForResponse((response) => response.request().method() === "POST")
+        await send.click()
+        assert.deepStrictEqual(await (await answered).json(), lost, path)
+      }
+    }
+  )
+
+  inWindow(
     "what is sent again while the first time still runs, or is refused then, is carried out once",
     async ({ call, page, site }) => {
       await signIn(page, site)

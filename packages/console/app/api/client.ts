@@ -44,7 +44,7 @@ const call = async (route: string, { headers, params = {}, payload, query = {}, 
     })
     return await dataOf(response, signal)
   }
-  if (method === "POST" && isJsonSent) return await once(`${address} ${body}`, send)
+  if (method === "POST" && !(body instanceof FormData)) return await once(`${address} ${body ?? ""}`, send)
   if (method === "DELETE") return await onceGone(address, send)
   return await send().catch((error: unknown) => {
     throw method === "GET" ? asMissing(error, { ...query, ...params }) : error
