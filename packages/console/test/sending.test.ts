@@ -74,6 +74,10 @@ inBrowser((inWindow) => {
       for (
         const [name, said, answer] of [
           ["Refused", "The server answered with status 502", { status: 502, json: { error: "Bad gateway" } }],
+          ["Coded", "The server answered with status 502", {
+            status: 502,
+            json: { code: 502, message: "Bad gateway" }
+          }],
           ["Cut off", "The response of the server cannot be read", {
             contentType: "application/json",
             body: `{"code":0,"da`

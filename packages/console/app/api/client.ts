@@ -119,8 +119,9 @@ export const request = async (address: string, init: RequestInit = {}): Promise<
 /** What a response says that is no success. */
 export const errorOf = async (response: Response): Promise<ApiError> => {
   const body = await response.json().catch(() => null) as Partial<Pick<ApiError, "code" | "data" | "message">> | null
-  // Something in between may answer in a form of its own.
-  return typeof body?.code === "number" && typeof body.message === "string"
+  // Something in between may answer in a form of its own, also with a `code` that is none of the API.
+  return typeof body?.code === "number" && Math.floor(body.code / 100) === response.status &&
+      typeof body.message === "string"
     ? new ApiError(body.code, body.message, body.data)
     : new ApiError(response.status * 100, texts().common.answeredWith(response.status))
 }
