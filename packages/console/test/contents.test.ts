@@ -577,6 +577,16 @@ inBrowser((inWindow) => {
     await page.getByText("1.5E-7 °C").first().waitFor()
   })
 
+  inWindow(
+    "a date of a device is shown as it is, also the first moment of 1970",
+    async ({ device, page, post, site }) => {
+      await post({ LastSeen: "0" })
+      await signIn(page, site)
+      await visit(page, site, `${device}/shadow`)
+      await page.locator("time[datetime='1970-01-01T00:00:00.000Z']").waitFor()
+    }
+  )
+
   inWindow("a page whose files do not come says so, and comes when one tries again", async ({ page, site }) => {
     await signIn(page, site)
     const files = /\/console\/assets\/Events-/

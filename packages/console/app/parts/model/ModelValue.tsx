@@ -10,7 +10,7 @@ export const ModelValue = (
   { type, value }: { readonly type: DataType | undefined; readonly value: unknown }
 ) => {
   if (type === undefined || value === null || value === undefined) return <Json value={value} />
-  if (type.type === "date" && isTime(value)) return <Time at={Number(value)} />
+  if (type.type === "date" && isTime(value)) return <Time at={new Date(Number(value)).toISOString()} />
   if (type.type === "struct" && isMembers(value)) return <Members fields={value} type={type} />
   if (type.type === "array" && Array.isArray(value)) return <Items items={value as ReadonlyArray<unknown>} type={type} />
   const text = textOf(type, value)
@@ -28,7 +28,7 @@ export const textOf = (type: DataType, value: unknown): string | undefined => {
 
 export const withUnit = (text: string, { unit }: DataType): string => unit ? `${text} ${unit}` : text
 
-const isTime = (value: unknown): boolean => Number.isFinite(Number(value)) && Math.abs(Number(value)) <= 8.64e15
+const isTime = (value: unknown): boolean => value !== "" && Number.isFinite(Number(value)) && Math.abs(Number(value)) <= 8.64e15
 
 const isMembers = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
