@@ -72,6 +72,20 @@ for (const [name, storage] of storages) {
         assert.isAtLeast(stored.length, 8)
       }))
 
+    it.effect("return the new secret of a product or a device again, which stays the one after it", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { device_id } = (yield* call("POST", `/products/${product_key}/things`)).body.data
+        for (const [i, path] of [`/things/${device_id}/secret`, `/products/${product_key}/secret`].entries()) {
+          const rotate = call("POST", path, { body: { overlap: 0 }, headers: { "idempotency-key": `rotated-${i}` } })
+          const first = yield* rotate
+          assert.strictEqual(first.status, 200)
+          assert.deepStrictEqual((yield* rotate).body, first.body, path)
+        }
+        const { device_info } = (yield* call("GET", `/things/${device_id}/detail`)).body.data
+        assert.notInclude(stored.join("\n"), device_info.device_secret)
+      }))
+
     it.effect("return a response to the access key that got it first, and to no other", () =>
       Effect.gen(function*() {
         const { key } = (yield* call("POST", "/access-keys", { body: { name: "o", role: "operator" } })).body.data

@@ -281,7 +281,7 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
       previous_valid_until: DateText.annotate({ description: "RFC 3339; empty: the secret before counts no more" })
     })),
     error: NoSuchDevice
-  }).annotate(OpenApi.Summary, "Give a device a new secret")
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Give a device a new secret")
     .annotate(OpenApi.Description, "The secret before counts for `overlap` seconds more, an hour by default."),
   HttpApiEndpoint.put("setDeviceDiagnosis", "/things/:device_id/diagnosis", {
     params: PathParams.deviceId,

@@ -115,7 +115,7 @@ export class ProductApi extends HttpApiGroup.make("products").add(
       previous_valid_until: DateText.annotate({ description: "RFC 3339; empty: the secret before counts no more" })
     })),
     error: NoSuchProduct
-  }).annotate(OpenApi.Summary, "Give a product a new secret")
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Give a product a new secret")
     .annotate(OpenApi.Description, "The secret before counts for `overlap` seconds more, an hour by default."),
   HttpApiEndpoint.delete("deleteProduct", "/products/:product_key", {
     params: PathParams.productKey,
