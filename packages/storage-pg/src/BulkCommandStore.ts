@@ -80,7 +80,9 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
         if (missing.length > 0) return { _tag: "Unknown", deviceIds: missing } satisfies BulkCreated
       }
       // Locked: those that are created at the same moment take turns.
-      yield* sql`SELECT id FROM project WHERE id = ${projectId} FOR NO KEY UPDATE`
+      const [project] = yield* sql`SELECT id FROM project WHERE id = ${projectId} FOR NO KEY UPDATE`
+      // It was deleted after its last device.
+      if (project === undefined) return empty
       const [row] = yield* sql<BulkRow>`INSERT INTO bulk_command (project_id, service_id, params, ttl, total, turns,
           served_at, created_at, updated_at)
         SELECT ${projectId}, ${PgTypes.text(serviceId)}, ${JSON.stringify(params)}::json, ${ttl}::int, 0, 0,

@@ -13,7 +13,8 @@ import {
   DeviceId,
   DeviceStore,
   maxRunningBulkCommands,
-  type ProjectId
+  type ProjectId,
+  ProjectStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
@@ -87,6 +88,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(unknown, { _tag: "Unknown", deviceIds: [missing, other.devices[0]!.deviceId] })
         const none = yield* store.insert(draft(projectId), { _tag: "Matching", filter: { status: "online" } })
         assert.deepStrictEqual(none, { _tag: "Empty" })
+        const gone = yield* insertProject
+        assert.strictEqual(yield* (yield* ProjectStore).remove(gone.id), "removed")
+        assert.deepStrictEqual(
+          yield* store.insert(draft(gone.id), { _tag: "Matching", filter: { productKey } }),
+          { _tag: "Empty" }
+        )
         assert.deepStrictEqual(yield* store.list(projectId, page), { items: [], total: 0 })
 
         const sibling = yield* insertProductOf(newProduct(projectId))
