@@ -33,6 +33,8 @@ const make = (sql: PgClient.PgClient) => {
           SELECT count(*) FROM device_trace AS other
           WHERE other.project_id = ${projectId} AND other.until > ${instant(now)} AND other.device_id <> ${deviceId}
         ) < ${max}
+        -- One that is removed at the same moment is gone.
+        FOR KEY SHARE
         ON CONFLICT (device_id) DO UPDATE SET until = excluded.until
         RETURNING device_id`
       return started.length > 0

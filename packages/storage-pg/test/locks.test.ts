@@ -606,3 +606,17 @@ it.live("a request that another node claims at the same moment is in progress, w
       assert.deepStrictEqual(yield* Fiber.join(claimed), { _tag: "InProgress", fingerprint: "first" })
     })
   ))
+
+it.live("a trace of a device that is removed at the same moment is not started", () =>
+  withNodes(({ devices: [{ deviceId, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const started = yield* sql.withTransaction(Effect.gen(function*() {
+        yield* sql`DELETE FROM device WHERE device_id = ${deviceId}`
+        const start = TraceStore.use((store) => store.start({ deviceId, projectId, max: 1, now, until: now + day }))
+        const waiting = yield* Effect.forkDetach(onOther(start))
+        yield* blocked(sql, 1)
+        return waiting
+      }))
+      assert.isFalse(yield* Fiber.join(started))
+    })
+  ))
