@@ -176,17 +176,13 @@ const make = Effect.gen(function*() {
         sql<{ readonly device_id: string }>`WITH ${sql.csv([...parts, ...receipt])} SELECT device_id FROM written`,
         (rows) => Option.some(new Set(rows.map(({ device_id }) => device_id)))
       )
-    const statement = certainly === undefined ? run([]) : certainly(
+    return certainly === undefined ? run([]) : certainly(
       (receipt) => run([sql`received AS (${receipt})`]),
       (passedOver) => {
         const stored = new Set<string>(changed.map(({ after }) => after.deviceId))
         for (const deviceId of passedOver) stored.delete(deviceId)
         return Option.some(stored)
       }
-    )
-    return statement.pipe(
-      // A device was deleted after it had been read.
-      Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone)
     )
   }
 
@@ -254,7 +250,12 @@ const make = Effect.gen(function*() {
           }, certainly),
         catch: (cause) => new StoreError({ operation, retryable: false, cause })
       })
-      const stored = Option.getOrUndefined(yield* lasting(statement))
+      // In a transaction of the caller, what fails is undone alone: the transaction goes on.
+      const attempt = (isUndone ? sql.withTransaction(statement) : statement).pipe(
+        // A device was deleted after it had been read.
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone)
+      )
+      const stored = Option.getOrUndefined(yield* lasting(attempt))
       if (stored === undefined) {
         for (const { deviceId } of pending) written.delete(deviceId)
         continue

@@ -620,3 +620,17 @@ it.live("a trace of a device that is removed at the same moment is not started",
       assert.isFalse(yield* Fiber.join(started))
     })
   ))
+
+it.live("an audited change of a shadow whose device is removed at the same moment changes nothing", () =>
+  withNodes(({ devices: [{ deviceId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const changed = yield* sql.withTransaction(Effect.gen(function*() {
+        yield* sql`DELETE FROM device WHERE device_id = ${deviceId}`
+        const audited = AuditStore.use((audit) => audit.commit(modify([next(deviceId)]), () => []))
+        const waiting = yield* Effect.forkDetach(onOther(audited))
+        yield* blocked(sql, 1)
+        return waiting
+      }))
+      assert.deepStrictEqual(yield* Fiber.join(changed), [-1])
+    })
+  ))
