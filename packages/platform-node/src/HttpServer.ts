@@ -130,10 +130,19 @@ const resetUnfinished = ({ httpVersion, socket }: IncomingMessage, response: Ser
 }
 
 /**
+ * Options of a server of `node:http` or `node:https` that {@link layer} serves: {@link Http1Request}, and 75 seconds
+ * until an idle connection ends. Most proxies keep theirs for a minute: one that ended first would fail their next
+ * request.
+ */
+export const serverOptions = {
+  IncomingMessage: Http1Request,
+  keepAliveTimeout: 75_000
+} as const satisfies ServerOptions
+
+/**
  * The same as `NodeHttpServer.layer`, with conventional header names, the time of the `Clock` as `Date`, the faster
  * reading of bodies, limits to what arrives, and a longer {@link backlog}. `evaluate` is `createServer` of
- * `node:http`, or makes the server with the options that it gets: `IncomingMessage`
- * is {@link Http1Request}.
+ * `node:http`, or makes the server with the options that it gets: {@link serverOptions}.
  */
 export const layer = (
   evaluate: (options: ServerOptions) => Server,
@@ -146,7 +155,7 @@ export const layer = (
       HttpServer.HttpServer,
       Effect.gen(function*() {
         const { bodyBytes = 64 * 1024 * 1024, bodyTime = "30 seconds" } = limits
-        const server = evaluate({ IncomingMessage: Http1Request })
+        const server = evaluate(serverOptions)
         const connections = yield* limitConnections(server, limits)
         const turns = new RequestTurns(
           makeAddressOf(yield* TrustedProxies),

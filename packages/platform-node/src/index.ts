@@ -10,7 +10,6 @@ import * as NodeWebhookClient from "./NodeWebhookClient.ts"
 import * as NodeX509 from "./NodeX509.ts"
 
 export * as FileObjectStore from "./FileObjectStore.ts"
-export { Http1Request } from "./Http1Request.ts"
 export * as HttpServer from "./HttpServer.ts"
 export * as IdleCollection from "./IdleCollection.ts"
 export * as MemoryObjectStore from "./MemoryObjectStore.ts"

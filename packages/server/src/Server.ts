@@ -108,7 +108,7 @@ class SecureUrl extends Context.Service<SecureUrl, { readonly https: string | un
 
 const httpServer = (config: ServerConfig) =>
   Layer.unwrap(Effect.gen(function*() {
-    const serverOptions = { requireHostHeader: false, IncomingMessage: PlatformNode.Http1Request, ...httpTimes }
+    const serverOptions = { ...PlatformNode.HttpServer.serverOptions, requireHostHeader: false, ...httpTimes }
     const server = createServer(serverOptions)
     const draining = yield* Draining
     answerUnservedRequests(server, draining)

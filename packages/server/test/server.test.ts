@@ -7,7 +7,13 @@ import { Effect, Fiber } from "effect"
 import { HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
-import { createServer, request as send, type RequestListener, type ServerResponse } from "node:http"
+import {
+  createServer,
+  type IncomingMessage,
+  request as send,
+  type RequestListener,
+  type ServerResponse
+} from "node:http"
 import { get as getSecurely, request as sendSecurely } from "node:https"
 import { connect as connectTcp, type Socket } from "node:net"
 import { answerUnservedRequests } from "../src/UnservedRequests.ts"
@@ -43,14 +49,19 @@ live(
     yield* connected.closed
     assert.match(server.https!, /^https:\/\/127\.0\.0\.1:\d+$/)
     const { ca } = endpoint
-    const status = yield* Effect.callback<number | undefined>((resume) => {
+    const secured = yield* Effect.callback<IncomingMessage>((resume) => {
       const path = `${server.https}/openapi/v1/products`
       getSecurely(path, { ca, headers: { authorization: `Bearer ${ownerKey}` } }, (response) => {
         response.resume()
-        resume(Effect.succeed(response.statusCode))
+        resume(Effect.succeed(response))
       })
     })
-    assert.strictEqual(status, 200)
+    assert.strictEqual(secured.statusCode, 200)
+    const plain = yield* Effect.promise(() => fetch(`${server.http}/healthz`))
+    assert.deepStrictEqual(
+      [plain.headers.get("keep-alive"), secured.headers["keep-alive"]],
+      Array(2).fill("timeout=75")
+    )
     const cookie = yield* Effect.callback<string | undefined>((resume) => {
       const headers = { "content-type": "application/json", "x-csrf-protection": "1", origin: server.https! }
       sendSecurely(`${server.https}/openapi/v1/browser-sessions`, { ca, method: "POST", headers }, (response) => {
