@@ -167,7 +167,8 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("events on NAT
       yield* start(server)
       const found = yield* eventually(
         Effect.map(stored(server.url, 2000), (found) => found.filter(({ subject }) => subject !== "other")),
-        { until: (found) => found.length >= 2000 }
+        // Each look reads the whole stream.
+        { until: (found) => found.length >= 2000, interval: "500 millis", timeout: "50 seconds" }
       )
       assert.deepStrictEqual(times(found), upTo(2000))
     }).pipe(Effect.provide(stores)))
