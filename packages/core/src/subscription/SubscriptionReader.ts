@@ -156,8 +156,8 @@ const make = Effect.gen(function*() {
   const filtered = yield* FilteredEvents
 
   /**
-   * Claims shards. `before`: what the worker had until now. `passed`: up to here, that
-   * has no events that its filter admits; another filter may.
+   * Claims shards. `before`: what the worker had until now. `passed`: up to here, the
+   * shards have no events that the filter of `before` admits; a newer filter may admit some.
    */
   const claimShards = Effect.fnUntraced(function*(
     { delivered, isPush = false, projectId, subscriptionId, worker }: ReadOptions,

@@ -12,8 +12,8 @@ export class WebhookKeyStore extends Context.Service<WebhookKeyStore, {
   readonly get: (projectId: ProjectId) => Effect.Effect<Option.Option<WebhookKeys>, StoreError>
   /**
    * Stores the keys if the stored ones were made at `before` (Unix milliseconds);
-   * null: if there are none. `changed`: others are stored, or none. `no-project`, of
-   * null: there is no such project.
+   * null: if there are none. Returns `changed` if others are stored, or none, and
+   * `no-project` if there are to be first ones of a project that does not exist.
    */
   readonly put: (
     projectId: ProjectId,
