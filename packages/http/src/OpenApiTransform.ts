@@ -67,7 +67,7 @@ const withoutRefused = (properties: Json): Json =>
 
 /** Corrects one schema; its parts are corrected already. */
 const describe = (schema: Json): Json => {
-  const { additionalProperties, format, maximum, minimum, pattern, properties, ...rest } = schema
+  const { additionalProperties, allOf, format, maximum, minimum, pattern, properties, ...rest } = schema
   // An unset date is an empty text.
   if (format === "date-time") {
     const { description } = rest as Json
@@ -85,7 +85,9 @@ const describe = (schema: Json): Json => {
     ...format === undefined ? {} : { format },
     ...maximum === undefined || maximum === safeInteger ? {} : { maximum },
     ...minimum === undefined || minimum === -safeInteger ? {} : { minimum },
-    ...pattern === undefined || pattern === wellFormedPattern ? {} : { pattern }
+    ...pattern === undefined || pattern === wellFormedPattern ? {} : { pattern },
+    // What a text is to be beside well-formed.
+    ...Object.assign({}, ...(allOf ?? []) as ReadonlyArray<Json>) as Json
   }
 }
 
@@ -106,12 +108,13 @@ const lists: Readonly<Record<string, Json>> = {
 
 const parameter = (of: Json): Json => {
   if (!isJson(of["schema"])) return of
-  const schema = withoutNull(of["schema"])
-  const { description, ...rest } = schema
+  const { description, pattern, ...rest } = describe(withoutNull(of["schema"]))
   return {
     ...of,
     ...description === undefined ? {} : { description },
-    schema: isNumericText(schema) ? { type: "integer", minimum: 0, ...lists[String(of["name"])] } : rest
+    schema: isNumericText({ pattern, ...rest })
+      ? { minimum: 0, ...rest, type: "integer", ...lists[String(of["name"])] }
+      : { ...rest, ...pattern === undefined ? {} : { pattern } }
   }
 }
 

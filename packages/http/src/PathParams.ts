@@ -15,11 +15,14 @@ export const productKey = { product_key: id(ProductKey) }
 export const deviceId = { device_id: id(DeviceId) }
 /** A device by its product and name. */
 export const deviceName = { ...productKey, device_name: id(DeviceName) }
-/** A number of digits alone, within bounds. */
-export const wholeNumber = (maximum: number, minimum = 0) =>
-  Schema.String.check(Schema.isPattern(/^\d{1,16}$/, { expected: "a whole number" })).pipe(
+/** A number of digits alone, within bounds; the description of the API has them. */
+export const wholeNumber = (maximum: number, minimum = 0) => {
+  const digits = /^\d{1,16}$/u
+  const toJsonSchema = () => ({ pattern: digits.source, minimum, maximum })
+  return Schema.String.check(Schema.isPattern(digits, { expected: "a whole number", toJsonSchema })).pipe(
     Schema.decodeTo(Schema.FiniteFromString.check(Schema.isBetween({ minimum, maximum })))
   )
+}
 
 const number = wholeNumber(Number.MAX_SAFE_INTEGER)
 

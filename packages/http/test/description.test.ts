@@ -77,6 +77,37 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (i
       assert.sameMembers(codesOf("POST", "/access-keys"), [...always, ...bodies, 40412, 40900])
     }))
 
+  it.effect("says what numbers and texts have to be like", () =>
+    Effect.gen(function*() {
+      const { text } = yield* call("GET", "//openapi.json", { key: null })
+      const paths = (JSON.parse(text) as {
+        readonly paths: Record<
+          string,
+          Record<string, {
+            readonly parameters: ReadonlyArray<{ readonly name: string; readonly schema: JsonSchema }>
+            readonly requestBody: { readonly content: Record<string, { readonly schema: JsonSchema }> }
+          }>
+        >
+      }).paths
+      const parameterOf = (method: string, path: string, name: string) =>
+        paths[`/openapi/v1${path}`]![method]!.parameters.find((each) => each.name === name)!.schema
+      assert.deepStrictEqual(parameterOf("get", "/jobs/{job_id}", "job_id"), { type: "integer", minimum: 0 })
+      assert.deepStrictEqual(parameterOf("get", "/rule-engine/cron", "count"), {
+        type: "integer",
+        minimum: 1,
+        maximum: 20
+      })
+      assert.deepStrictEqual(parameterOf("get", "/things", "tag"), {
+        type: "string",
+        maxLength: 1024,
+        pattern: "^[^:]{1,100}:"
+      })
+      const bodyOf = (path: string) =>
+        paths[`/openapi/v1${path}`]!["post"]!.requestBody.content["application/json"]!.schema.properties!
+      assert.deepStrictEqual(bodyOf("/products")["name"], { type: "string", maxLength: 128, pattern: "\\S" })
+      assert.strictEqual(bodyOf("/products/{product_key}/ota/firmwares")["hash"]!.pattern, "^[0-9A-Fa-f]{32}$")
+    }))
+
   it.effect("has a page to read it", () =>
     Effect.gen(function*() {
       const page = yield* call("GET", "//docs", { key: null })

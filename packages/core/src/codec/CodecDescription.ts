@@ -21,12 +21,12 @@ export const maxChecksums = 4
 const count = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
 const Hex = Schema.String.check(
-  Schema.isPattern(/^(?:[0-9a-f]{2}){1,256}$/i, { expected: "1 to 256 bytes as hex text" })
+  Schema.isPattern(/^(?:[0-9A-Fa-f]{2}){1,256}$/u, { expected: "1 to 256 bytes as hex text" })
 )
 
 /** Members of the message, or of the object around, with dots between them. */
 const MemberPath = Schema.String.check(
-  Schema.isPattern(/^(?!(?:.*\.)?__proto__(?:\.|$))[A-Za-z_][\w:-]{0,63}(?:\.[A-Za-z_][\w:-]{0,63}){0,7}$/, {
+  Schema.isPattern(/^(?!(?:.*\.)?__proto__(?:\.|$))[A-Za-z_][\w:-]{0,63}(?:\.[A-Za-z_][\w:-]{0,63}){0,7}$/u, {
     expected: "a path such as params.temperature: 1 to 8 names with dots between them"
   })
 )
@@ -272,13 +272,13 @@ const AnyPart = Schema.Union([
 const name = Schema.optional(Schema.String.check(Schema.isMaxLength(64)))
 
 const reportMethod = Schema.String.check(
-  Schema.isPattern(/^thing\.event\.(?:property|[A-Za-z0-9_:]{1,100})\.post$/, {
+  Schema.isPattern(/^thing\.event\.(?:property|[A-Za-z0-9_:]{1,100})\.post$/u, {
     expected: "thing.event.property.post or thing.event.{event_id}.post"
   })
 )
 
 const commandMethod = Schema.String.check(
-  Schema.isPattern(/^thing\.service\.(?:property\.set|[A-Za-z0-9_:]{1,100})$/, {
+  Schema.isPattern(/^thing\.service\.(?:property\.set|[A-Za-z0-9_:]{1,100})$/u, {
     expected: "thing.service.property.set or thing.service.{service_id}"
   })
 )

@@ -132,7 +132,7 @@ export const rawTopic = ""
 
 /** Bytes for a device, as hex text. */
 export const RawBytes = Schema.String.check(
-  Schema.isPattern(/^(?:[0-9a-f]{2}){1,65536}$/i, { expected: "1 to 65,536 bytes as hex text" })
+  Schema.isPattern(/^(?:[0-9A-Fa-f]{2}){1,65536}$/u, { expected: "1 to 65,536 bytes as hex text" })
 )
 
 /** Returns whether the command sets properties: it neither calls a service nor carries a user message. */

@@ -24,7 +24,7 @@ export type DeviceName = typeof DeviceName.Type
 
 /** A device name that the caller of the management API chooses. */
 const ChosenName = Schema.String.check(
-  Schema.isPattern(/^[\w\-@.:]{4,32}$/, { expected: "4 to 32 letters, digits and - _ @ . :" })
+  Schema.isPattern(/^[\w\-@.:]{4,32}$/u, { expected: "4 to 32 letters, digits and - _ @ . :" })
 )
 
 /** Whether a device is connected; `unactive` until its first authenticated connection. */

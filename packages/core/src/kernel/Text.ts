@@ -18,7 +18,7 @@ export const Text = (maxLength: number) =>
 
 /** Like {@link Text}, with at least one character that is not white space. */
 export const NonBlankText = (maxLength: number) =>
-  Text(maxLength).check(Schema.isPattern(/\S/, { expected: "text that is not blank" }))
+  Text(maxLength).check(Schema.isPattern(/\S/u, { expected: "text that is not blank" }))
 
 /** The beginning of a text, of at most `maxLength` UTF-16 code units. Half a character at its end is left out. */
 export const beginning = (text: string, maxLength: number): string =>

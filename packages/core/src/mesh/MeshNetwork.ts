@@ -9,7 +9,7 @@ import type { ProjectId } from "../project/Project.ts"
 import { Text } from "../kernel/Text.ts"
 
 const Key = Schema.String.check(
-  Schema.isPattern(/^(?:[0-9a-f]{32})?$/i, { expected: "32 hex digits, or empty text" })
+  Schema.isPattern(/^(?:[0-9A-Fa-f]{32})?$/u, { expected: "32 hex digits, or empty text" })
 )
 
 /** What the creator of a network decides. The cloud makes keys that are absent or empty. */
@@ -126,7 +126,7 @@ export const place = (
 /** Bytes that go unchanged to the gateways of a network. */
 export const MeshRawData = Schema.Struct({
   rawData: Schema.String.check(
-    Schema.isPattern(/^(?:[0-9a-f]{2}){1,512}$/i, { expected: "1 to 512 bytes as hex text" })
+    Schema.isPattern(/^(?:[0-9A-Fa-f]{2}){1,512}$/u, { expected: "1 to 512 bytes as hex text" })
   )
 })
 export interface MeshRawData extends Schema.Schema.Type<typeof MeshRawData> {}

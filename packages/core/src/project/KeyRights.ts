@@ -20,7 +20,7 @@ export const KeyScopes = Schema.Struct({
   actions: Schema.optional(
     entries(
       Schema.String.check(
-        Schema.isPattern(/^[A-Za-z][A-Za-z-]{0,63}:(?:read|write)$/, {
+        Schema.isPattern(/^[A-Za-z][A-Za-z-]{0,63}:(?:read|write)$/u, {
           expected: "a group of the API and read or write, for example devices:read"
         })
       )

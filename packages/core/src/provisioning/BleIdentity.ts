@@ -8,7 +8,7 @@ import { DomainError } from "../kernel/DomainError.ts"
 import type { Mac } from "../kernel/Mac.ts"
 import { Text } from "../kernel/Text.ts"
 
-const Bytes16 = Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/i, { expected: "32 hex digits" }))
+const Bytes16 = Schema.String.check(Schema.isPattern(/^[0-9A-Fa-f]{32}$/u, { expected: "32 hex digits" }))
 
 /** The random that an application has sent to a device, and the cipher that the device has returned. */
 export const BleProof = Schema.Struct({

@@ -97,7 +97,7 @@ const common = {
 export const Registration = Schema.Struct({
   ...common,
   /** 1 to 128 characters that name the device, best its hardware address. */
-  mac: Text(128).check(Schema.isPattern(/\S/, { expected: "text that is not blank" }))
+  mac: Text(128).check(Schema.isPattern(/\S/u, { expected: "text that is not blank" }))
 })
 export interface Registration extends Schema.Schema.Type<typeof Registration> {}
 
@@ -105,7 +105,7 @@ export interface Registration extends Schema.Schema.Type<typeof Registration> {}
 export const NamedRegistration = Schema.Struct({
   ...common,
   deviceName: Schema.String.check(
-    Schema.isPattern(/^[A-Za-z0-9]{6,20}$/, { expected: "6 to 20 letters and digits" })
+    Schema.isPattern(/^[A-Za-z0-9]{6,20}$/u, { expected: "6 to 20 letters and digits" })
   )
 })
 export interface NamedRegistration extends Schema.Schema.Type<typeof NamedRegistration> {}
@@ -114,7 +114,7 @@ export interface NamedRegistration extends Schema.Schema.Type<typeof NamedRegist
 export const AlinkRegistration = Schema.Struct({
   productKey,
   deviceName: Schema.String.check(
-    Schema.isPattern(/^[\w\-@.:]{1,64}$/, { expected: "1 to 64 letters, digits and - _ @ . :" })
+    Schema.isPattern(/^[\w\-@.:]{1,64}$/u, { expected: "1 to 64 letters, digits and - _ @ . :" })
   ),
   random: bytes(1, 64),
   signMethod: SignMethod,

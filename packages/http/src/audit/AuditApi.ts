@@ -27,7 +27,7 @@ export const AuditRecord = Schema.Struct({
 
 /** The place after an entry: its time and id. */
 const Cursor = Schema.String.check(
-  Schema.isPattern(/^\d{1,15}-\d{1,15}$/, { expected: "the next_cursor of the page before" })
+  Schema.isPattern(/^\d{1,15}-\d{1,15}$/u, { expected: "the next_cursor of the page before" })
 )
 
 const query = {

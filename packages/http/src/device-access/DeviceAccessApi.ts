@@ -45,12 +45,12 @@ const uplinkQuery = {
     Text(16).check(Schema.isMinLength(8)).annotate({ description: `8 to 16 characters. ${signedOnly}` })
   ),
   timestamp: Schema.optional(
-    Schema.String.check(Schema.isPattern(/^\d{1,16}$/, { expected: "Unix milliseconds in 1 to 16 digits" })).annotate({
+    Schema.String.check(Schema.isPattern(/^\d{1,16}$/u, { expected: "Unix milliseconds in 1 to 16 digits" })).annotate({
       description: "Unix milliseconds; signed if it is sent"
     })
   ),
   content_sha256: Schema.optional(
-    Schema.String.check(Schema.isPattern(/^[0-9A-Fa-f]{64}$/, { expected: "64 hex digits" })).annotate({
+    Schema.String.check(Schema.isPattern(/^[0-9A-Fa-f]{64}$/u, { expected: "64 hex digits" })).annotate({
       description: "SHA-256 of the bytes of the body in hex; signed as it is sent"
     })
   ),

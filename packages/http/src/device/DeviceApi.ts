@@ -152,7 +152,7 @@ const listQuery = {
   enabled_status: Schema.optional(EnabledStatus),
   status: Schema.optional(DeviceStatus),
   tag: Schema.optional(
-    Text(1024).check(Schema.isPattern(/^[^:]{1,100}:.*$/s, { expected: "key:value" })).annotate({
+    Text(1024).check(Schema.isPattern(/^[^:]{1,100}:/u, { expected: "key:value" })).annotate({
       description: "A tag that the device has, as `key:value`"
     })
   ),

@@ -30,12 +30,12 @@ export const moduleNamed = (name: string | undefined): string =>
 
 /** A part of a device that has its own version: 1 to 64 letters, digits and `_ . -`. */
 export const ModuleName = Schema.String.check(
-  Schema.isPattern(/^[\w.-]{1,64}$/, { expected: "1 to 64 letters, digits and _ . -" })
+  Schema.isPattern(/^[\w.-]{1,64}$/u, { expected: "1 to 64 letters, digits and _ . -" })
 )
 
 /** Three numbers, and what follows them after `-` or `.`; at most 32 characters. */
 export const FirmwareVersion = Schema.String.check(
-  Schema.isPattern(/^(?=.{1,32}$)\d+\.\d+\.\d+(?:[-.][0-9A-Za-z.-]+)?$/, {
+  Schema.isPattern(/^(?=.{1,32}$)\d+\.\d+\.\d+(?:[-.][0-9A-Za-z.-]+)?$/u, {
     expected: "x.y.z, optionally followed by - or . and letters, digits, . or -, at most 32 characters"
   })
 )
@@ -48,9 +48,11 @@ export const FirmwareDraft = Schema.Struct({
   ossPath: Text(2048).check(Schema.isPattern(/^https?:\/\/[^\s/]+\S*$/i, { expected: "an http or https address" })),
   /** The digest algorithm of `hash`. */
   algorithms: Schema.Literal("md5"),
-  hash: Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/i, { expected: "32 hex digits" })),
+  hash: Schema.String.check(Schema.isPattern(/^[0-9A-Fa-f]{32}$/u, { expected: "32 hex digits" })),
   /** SHA-256 of the file. Devices get it in place of the MD5. An empty text leaves it out. */
-  sha256: Schema.optional(Schema.String.check(Schema.isPattern(/^(?:[0-9a-f]{64})?$/i, { expected: "64 hex digits" }))),
+  sha256: Schema.optional(
+    Schema.String.check(Schema.isPattern(/^(?:[0-9A-Fa-f]{64})?$/u, { expected: "64 hex digits" }))
+  ),
   /** Of the file, by the signing key of the product, in base64. Needed if, and only if, the product has one. */
   signature: Schema.optional(Text(2048)),
   remark: Schema.optional(Text(1024)),
