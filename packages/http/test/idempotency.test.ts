@@ -3,6 +3,7 @@ import { call, createProduct, productBody, testApi } from "@device-cloud/testing
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { storages } from "../../../vitest.storages.ts"
+import { operationsOf } from "./fuzz/ApiDescription.ts"
 
 /** What reached the store, as text: what a dump of it would show. */
 const stored: Array<string> = []
@@ -70,6 +71,27 @@ for (const [name, storage] of storages) {
           assert.notInclude(text, secret)
         }
         assert.isAtLeast(stored.length, 8)
+      }))
+
+    it.effect("count for every POST of the API, except for those that the documentation names", () =>
+      Effect.gen(function*() {
+        const operations = operationsOf(JSON.parse((yield* call("GET", "//openapi.json", { key: null })).text))
+        const without: Array<string> = []
+        for (const { method, path, secured } of operations) {
+          if (method !== "POST" || !secured) continue
+          const { body } = yield* call("POST", `/${path.replace(/\{\w+\}/g, "1")}`, {
+            body: {},
+            headers: { "idempotency-key": "not a key" }
+          })
+          if (body.data?.issues?.["idempotency-key"] === undefined) without.push(path.replace("/openapi/v1", ""))
+        }
+        assert.sameMembers(without, [
+          "/access-keys",
+          "/oss",
+          "/oss/ota/{product_key}",
+          "/history/query",
+          "/products/{product_key}/thing-model/comparison"
+        ])
       }))
 
     it.effect("return the new secret of a product or a device again, which stays the one after it", () =>

@@ -137,6 +137,35 @@ for (const [name, storage] of storages) {
         assert.strictEqual(yield* code("POST", `${path}/ack`, { cursor: first.cursor }), 40907)
       }))
 
+    it.effect("an acknowledgement or a move that comes again with its Idempotency-Key changes nothing", () =>
+      Effect.gen(function*() {
+        const device = yield* newDevice()
+        const { subscription_id } = yield* subscribe({
+          filter: { device_ids: [device.device_id], types: ["property"] }
+        })
+        const path = `/subscriptions/${subscription_id}`
+        const read = data("GET", `${path}/events`)
+        const keyed = (key: string, below: string, body: object) =>
+          call("POST", `${path}/${below}`, {
+            body,
+            headers: { "idempotency-key": `${key} of ${path}`.replaceAll(" ", "-") }
+          })
+        yield* post(device, { n: 1 })
+        const first = yield* eventually(read, { until: ({ results }) => results.length === 1 })
+        const acknowledge = keyed("ack", "ack", { cursor: first.cursor })
+        assert.strictEqual((yield* acknowledge).status, 200)
+        const moveBack = keyed("back", "seek", { to: "earliest" })
+        assert.strictEqual((yield* moveBack).status, 200)
+        const replayed = yield* read
+        assert.deepStrictEqual(replayed.results, first.results)
+        // Without its key it would be refused: its cursor is from before the move.
+        assert.strictEqual((yield* acknowledge).status, 200)
+        yield* data("POST", `${path}/ack`, { cursor: replayed.cursor })
+        assert.strictEqual((yield* moveBack).status, 200)
+        assert.deepStrictEqual((yield* read).results, [])
+        assert.strictEqual((yield* keyed("back", "seek", { to: "now" })).body.code, 40900)
+      }))
+
     it.effect("a report with several values of a property is read with the last of them", () =>
       Effect.gen(function*() {
         const device = yield* newDevice()

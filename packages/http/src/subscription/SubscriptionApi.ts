@@ -174,17 +174,20 @@ export class SubscriptionApi extends HttpApiGroup.make("subscriptions").add(
     }),
     success: EnvelopeOnly,
     error: [NoSuchSubscription, SubscriptionUnfit, SubscriptionLeaseLost]
-  }).annotate(Unaudited, true).annotate(OpenApi.Summary, "Acknowledge events up to a cursor"),
+  }).middleware(IdempotencyMiddleware).annotate(Unaudited, true).annotate(
+    OpenApi.Summary,
+    "Acknowledge events up to a cursor"
+  ),
   HttpApiEndpoint.post("seekSubscription", "/subscriptions/:subscription_id/seek", {
     params: PathParams.subscription,
     payload: Schema.Struct({ to: Start }).annotate({ examples: [{ to: 1795328401356 }] }),
     success: EnvelopeOnly,
     error: NoSuchSubscription
-  }).annotate(OpenApi.Summary, "Move a subscription to another place")
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Move a subscription to another place")
     .annotate(OpenApi.Description, "What comes after it is delivered, also if it was acknowledged before."),
   HttpApiEndpoint.post("resumeSubscription", "/subscriptions/:subscription_id/resume", {
     params: PathParams.subscription,
     success: EnvelopeOnly,
     error: [NoSuchSubscription, SubscriptionUnfit]
-  }).annotate(OpenApi.Summary, "Push again after a pause, from where it has stopped")
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Push again after a pause, from where it has stopped")
 ).annotate(OpenApi.Title, "Subscriptions") {}
