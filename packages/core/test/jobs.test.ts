@@ -76,6 +76,19 @@ layer(TestCloud.layer)("jobs of devices", (it) => {
       assert.deepStrictEqual(yield* slow.told, [String(wanted.jobId)])
     }))
 
+  it.effect("a device that is told of a job while that is cancelled hears of the end", () =>
+    Effect.gen(function*() {
+      const device = yield* (yield* TestCloud).createDevice()
+      const wanted = yield* createJob("Wanted", device)
+      const cancelled = yield* createJob("Cancelled", device)
+      const slow = yield* connectSlow(device, 1)
+      assert.deepStrictEqual(yield* slow.told, [String(wanted.jobId)])
+      yield* (yield* Jobs).cancel(defaultProjectId, cancelled.jobId)
+      yield* slow.read
+      assert.deepStrictEqual(yield* slow.told, [String(cancelled.jobId), String(cancelled.jobId)])
+      assert.deepStrictEqual(yield* slow.told, [])
+    }))
+
   it.effect("a device that comes back to more than ten tasks hears of each once, of more when some have ended", () =>
     Effect.gen(function*() {
       const cloud = yield* TestCloud

@@ -33,6 +33,10 @@ const isChosen = (stored: StoredTask, choice: TaskChoice): boolean => {
   }
 }
 
+/** Whether the task was cancelled while its device was told that it waits. */
+const isCancelledUnheard = ({ isUntold, task }: StoredTask, told: JobTaskState): boolean =>
+  told === "queued" && task.state === "cancelled" && !isUntold
+
 const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
   const shown = ({ job, tasks }: StoredJob): Job =>
     job.status !== "cancelled" && ![...tasks.values()].some(isOpen) ? { ...job, status: "completed" } : job
@@ -153,7 +157,9 @@ const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
         for (const { deviceId, jobId, state } of tasks) {
           const job = jobs.get(jobId)
           const stored = job?.tasks.get(deviceId)
-          if (job === undefined || stored?.task.state !== state || !stored.isUntold) continue
+          if (job === undefined || stored === undefined) continue
+          if (isCancelledUnheard(stored, state)) change(job, stored, {}, { isUntold: true, dueAt: at })
+          if (stored.task.state !== state || !stored.isUntold) continue
           const fields = state === "queued" ? { state: "sent" as const, updatedAt: at } : {}
           change(job, stored, fields, { isUntold: false, dueAt: null })
         }

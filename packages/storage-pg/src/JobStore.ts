@@ -225,10 +225,13 @@ const make = ({ reads, sql }: Clients) => {
             AS told (job_id, device_id, state)
           ${eachByIndex(sql, tasks.length)}
         ), locked AS (
-          SELECT job_id, device_id FROM told JOIN job_task USING (job_id, device_id, state)
-          WHERE job_task.is_untold ORDER BY job_task.job_id, job_task.device_id FOR UPDATE OF job_task
+          SELECT job_id, device_id FROM told JOIN job_task USING (job_id, device_id)
+          WHERE CASE WHEN job_task.is_untold THEN job_task.state = told.state
+            ELSE told.state = 'queued' AND job_task.state = 'cancelled' END
+          ORDER BY job_task.job_id, job_task.device_id FOR UPDATE OF job_task
         )
-        UPDATE job_task SET state = CASE state WHEN 'queued' THEN 'sent' ELSE state END, is_untold = false, due_at = NULL,
+        UPDATE job_task SET state = CASE state WHEN 'queued' THEN 'sent' ELSE state END, is_untold = NOT is_untold,
+          due_at = CASE WHEN NOT is_untold THEN ${instant(at)}::timestamptz END,
           updated_at = CASE state WHEN 'queued' THEN ${instant(at)}::timestamptz ELSE updated_at END
         FROM locked WHERE job_task.job_id = locked.job_id AND job_task.device_id = locked.device_id`.pipe(
         Effect.asVoid,

@@ -120,8 +120,13 @@ const make = (sql: Sqlite["Service"]) => {
 
   const tell = ({ deviceId, jobId, state }: ToldTask, at: number) => {
     const row = findTask(jobId, deviceId)
-    if (row?.state !== state || row.is_untold === 0) return
+    if (row === undefined) return
     const isQueued = state === "queued"
+    if (isQueued && row.state === "cancelled" && row.is_untold === 0) {
+      // It was cancelled while its device was told that it waits.
+      change(row, { state: row.state, isUntold: true, dueAt: at, updatedAt: row.updated_at })
+    }
+    if (row.state !== state || row.is_untold === 0) return
     change(row, {
       state: isQueued ? "sent" : state,
       isUntold: false,

@@ -72,7 +72,11 @@ export class JobStore extends Context.Service<JobStore, {
   ) => Effect.Effect<ReadonlyArray<AssignedTask>, StoreError>
   /** Returns the task of a device in a job. */
   readonly task: (deviceId: DeviceId, jobId: number) => Effect.Effect<Option.Option<AssignedTask>, StoreError>
-  /** The devices have been told of these states: those that still are as given are told, and queued ones are sent. */
+  /**
+   * The devices have been told of these states: those that still are as given are
+   * told, and queued ones are sent. A queued one that was cancelled meanwhile is
+   * untold, and due at `at`.
+   */
   readonly told: (tasks: ReadonlyArray<ToldTask>, at: number) => Effect.Effect<void, StoreError>
   /**
    * Stores what devices say about open tasks, each task at most once, and returns

@@ -208,6 +208,31 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* untold, [])
       }))
 
+    it.effect("a device that is told of a task while that is cancelled has still to be told of the end", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        // The due tasks of other tests.
+        yield* store.claimDue({ now: epoch * 2, late: 0, again: epoch * 3, limit: 1000 })
+        const { devices: [device], job: { jobId } } = yield* insertJob(1)
+        yield* online(device!)
+        const untold = store.ofDevices([device!.deviceId], "untold", 10)
+        const waits = yield* untold
+        yield* store.cancel(jobId, epoch + 400)
+        assert.deepStrictEqual(yield* untold, [])
+        yield* told(waits)
+        const ended = yield* untold
+        assert.deepStrictEqual(statesOf(ended), [[jobId, "cancelled"]])
+        assert.deepInclude(ended[0], { updatedAt: epoch + 400 })
+        const claim = (now: number) =>
+          Effect.map(
+            store.claimDue({ now: epoch + now, late: 0, again: epoch * 3, limit: 10 }),
+            (claimed) => claimed.map(({ deviceId }) => deviceId)
+          )
+        assert.deepStrictEqual([yield* claim(499), yield* claim(500)], [[], [device!.deviceId]])
+        yield* told(ended)
+        assert.deepStrictEqual(yield* untold, [])
+      }))
+
     it.effect("what is due is taken once, in its order, and a task in progress ends when its time is over", () =>
       Effect.gen(function*() {
         const store = yield* JobStore
