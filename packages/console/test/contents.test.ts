@@ -296,7 +296,7 @@ inBrowser((inWindow) => {
     await page.getByText(/^0 done, 1 failed: The server cannot be reached/).waitFor()
   })
 
-  inWindow("an address that names nothing shows a page that says so", async ({ device, page, site }) => {
+  inWindow("an address that names nothing shows a page that says so", async ({ device, page, pages, site }) => {
     await signIn(page, site)
     await page.goto(`${site}/console/devices/%ZZ`)
     await page.getByRole("heading", { name: "There is no such page", level: 1 }).waitFor()
@@ -312,7 +312,7 @@ inBrowser((inWindow) => {
     for (
       const path of [
         "/firmware/nowhere",
-        "/firmware/1/campaigns/nowhere",
+        pages.find((path) => path.includes("/campaigns/"))!.replace(/\/console(.*\/)\d+$/, "$1nowhere"),
         "/jobs/nowhere",
         "/subscriptions/nowhere",
         "/devices?view=groups&group=nowhere"
@@ -321,6 +321,32 @@ inBrowser((inWindow) => {
       await visit(page, site, `/console${path}`)
       await page.getByRole("heading", { name: "There is nothing named \"nowhere\"" }).first().waitFor()
       assert.strictEqual(await page.getByText("40001").count(), 0, path)
+    }
+  })
+
+  inWindow("a page says once that what it is of is not there", async ({ call, page, pages, product, site }) => {
+    await signIn(page, site)
+    const firmware = await call("POST", `/products/${product.split("/").at(-1)}/ota/firmwares`, {
+      name: "Another",
+      version: "7.0.0",
+      oss_path: "https://example.com/firmware.bin",
+      algorithms: 1,
+      hash: "93230c3bde425a9d7984a594ac55ea1e"
+    })
+    // A campaign of another firmware.
+    const taskId = pages.find((path) => path.includes("/campaigns/"))!.split("/").at(-1)
+    for (
+      const [path, said] of [
+        ["/jobs/999999", "There is no job 999999"],
+        ["/firmware/999999/campaigns/999998", "There is no firmware 999999 in this project"],
+        [`/firmware/${firmware["id"]}/campaigns/999998`, "There is nothing named \"999998\""],
+        [`/firmware/${firmware["id"]}/campaigns/${taskId}`, `There is nothing named "${taskId}"`]
+      ] as const
+    ) {
+      await visit(page, site, `/console${path}`)
+      await page.getByRole("heading", { name: said }).waitFor()
+      await vi.waitFor(async () => assert.strictEqual(await page.getByRole("heading", { level: 2 }).count(), 1, path))
+      assert.strictEqual(await page.getByRole("table").count(), 0, path)
     }
   })
 

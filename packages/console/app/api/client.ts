@@ -58,7 +58,8 @@ const asMissing = (error: unknown, named: Readonly<Record<string, unknown>>): un
   return isNoId ? nothingNamed(String(named[refused[0]!])) : error
 }
 
-const nothingNamed = (id: string) => new ApiError(40400, texts().common.nothingNamed(id))
+/** What is said of an id that names nothing here. */
+export const nothingNamed = (id: string): ApiError => new ApiError(40400, texts().common.nothingNamed(id))
 
 /**
  * What a response of the API has. One that ends before it is whole, or that something in

@@ -2,7 +2,7 @@
  * One campaign: its progress over time, what failed and why, and each device.
  */
 import { useLocation, useRoute } from "preact-iso"
-import { api } from "../../api/client.ts"
+import { api, nothingNamed } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
@@ -32,7 +32,10 @@ const Campaign = () => {
       api.ota.getFirmware({ params: { firmware_id }, signal }),
       api.ota.listUpgradeTasks({ params: { firmware_id }, query: { task_id }, signal })
     ])
-    return { firmware, task: tasks.results[0] }
+    // It may be one of another firmware.
+    const [task] = tasks.results
+    if (task === undefined) throw nothingNamed(task_id)
+    return { firmware, task }
   }, [firmware_id, task_id])
   const devices = useQuery(
     (signal) =>
@@ -72,35 +75,34 @@ const Campaign = () => {
     >
       <div class="stack">
         <Shown query={query}>
-          {({ task }) =>
-            task !== undefined && (
-              <>
-                <Card title={<TaskStatus status={task.status} />}>
-                  {task.stages.length > 1 && <p>{campaign.stage(task.stage, task.stages.length)}</p>}
-                  {task.reason !== "" && <p class="bad">{task.reason}</p>}
-                  <Bar label={campaigns.progress} parts={partsOf(task.summary)} />
-                  <p class="row">
-                    {Object.entries(campaign.states).map(([state, title], place) => (
-                      <a key={state} href={`${path}?status=${place + 1}`}>
-                        {title}: <strong>{formatNumber(task.summary[state as keyof Summary])}</strong>
-                      </a>
-                    ))}
-                  </p>
+          {({ task }) => (
+            <>
+              <Card title={<TaskStatus status={task.status} />}>
+                {task.stages.length > 1 && <p>{campaign.stage(task.stage, task.stages.length)}</p>}
+                {task.reason !== "" && <p class="bad">{task.reason}</p>}
+                <Bar label={campaigns.progress} parts={partsOf(task.summary)} />
+                <p class="row">
+                  {Object.entries(campaign.states).map(([state, title], place) => (
+                    <a key={state} href={`${path}?status=${place + 1}`}>
+                      {title}: <strong>{formatNumber(task.summary[state as keyof Summary])}</strong>
+                    </a>
+                  ))}
+                </p>
+              </Card>
+              <div class="halves">
+                <Card title={campaign.over}><CampaignProgress taskId={task_id} summary={task.summary} /></Card>
+                <Card title={campaign.failures}>
+                  <CampaignFailures
+                    taskId={task_id}
+                    failed={task.summary.failed}
+                    href={(reason) => `${path}?${new URLSearchParams({ failure: reason })}`}
+                  />
                 </Card>
-                <div class="halves">
-                  <Card title={campaign.over}><CampaignProgress taskId={task_id} summary={task.summary} /></Card>
-                  <Card title={campaign.failures}>
-                    <CampaignFailures
-                      taskId={task_id}
-                      failed={task.summary.failed}
-                      href={(reason) => `${path}?${new URLSearchParams({ failure: reason })}`}
-                    />
-                  </Card>
-                </div>
-              </>
-            )}
+              </div>
+            </>
+          )}
         </Shown>
-        <CampaignDevices taskId={task_id} query={devices} />
+        {query.error?.isMissing !== true && <CampaignDevices taskId={task_id} query={devices} />}
       </div>
     </Page>
   )

@@ -66,7 +66,7 @@ const Job = () => {
             </div>
           )}
         </Shown>
-        <JobDevices jobId={job_id} />
+        {query.error?.isMissing !== true && <JobDevices jobId={job_id} />}
       </div>
     </Page>
   )
