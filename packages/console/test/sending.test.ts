@@ -432,6 +432,36 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow(
+    "a form that is opened anew stays when the one before it has been carried out",
+    async ({ page, product, site }) => {
+      await signIn(page, site)
+      const dialog = page.getByRole("dialog")
+      for (
+        const [path, open, field, submit, method, address] of [
+          ["/console/devices?view=groups", "New group", "Name (required)", "Create", "POST", /\/device-groups$/],
+          [product, "Edit", "Description", "Save", "PUT", /\/products\/\w+$/]
+        ] as const
+      ) {
+        await visit(page, site, path)
+        const sending = await holdUp(page, address, method)
+        await page.getByRole("button", { name: open, exact: true }).click()
+        await dialog.getByLabel(field).fill("First")
+        await dialog.getByRole("button", { name: submit }).click()
+        await sending.arrived
+        await dialog.getByRole("button", { name: "Cancel" }).click()
+        await page.getByRole("button", { name: open, exact: true }).click()
+        await dialog.getByLabel(field).fill("Second")
+        const answered = page.waitForResponse((response) => response.request().method() === method)
+        sending.release("continue")
+        await answered
+        await dialog.getByRole("status").getByText("Saved").last().waitFor()
+        await twoFrames(page)
+        assert.strictEqual(await dialog.getByLabel(field).inputValue(), "Second", path)
+      }
+    }
+  )
+
   inWindow("a question stays when the one before it has been carried out", async ({ page, scene, site }) => {
     await signIn(page, site)
     await visit(page, site, scene)

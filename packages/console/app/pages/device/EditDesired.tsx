@@ -13,6 +13,7 @@ import { ValueField } from "../../parts/model/ValueField.tsx"
 import { Facts } from "../../parts/Page.tsx"
 import { Json } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useTexts } from "../../text/text.ts"
 import type { Shadow } from "./useShadow.ts"
 
@@ -33,6 +34,7 @@ export const EditDesired = (
   }
 ) => {
   const { common, device: { shadow: texts } } = useTexts()
+  const close = useClose(onClose)
   const [known, setKnown] = useState<Desired>(shadow.state.desired)
   const [changed, setChanged] = useState<Desired>({})
   const [conflicts, setConflicts] = useState<ReadonlyArray<string>>([])
@@ -49,7 +51,7 @@ export const EditDesired = (
     }
     tell(common.saved)
     query.reload()
-    onClose()
+    close()
   }
   return (
     <Dialog title={texts.edit} onClose={onClose} wide>

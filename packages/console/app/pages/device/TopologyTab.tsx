@@ -15,6 +15,7 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { texts as currentTexts, useTexts } from "../../text/text.ts"
 import type { TabProps } from "./DeviceTab.ts"
 
@@ -165,6 +166,7 @@ const OpenSession = (
   }
 ) => {
   const { common, device: { topology: texts } } = useTexts()
+  const close = useClose(onClose)
   const products = useProducts()
   const [seconds, setSeconds] = useState("60")
   const [productKey, setProductKey] = useState("")
@@ -177,7 +179,7 @@ const OpenSession = (
       }
     })
     onOpened()
-    onClose()
+    close()
   }
   return (
     <Dialog title={texts.open} onClose={onClose}>

@@ -7,12 +7,14 @@ import { Dialog } from "../../parts/Dialog.tsx"
 import { Form } from "../../parts/Form.tsx"
 import { GroupField } from "../../parts/GroupField.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useTexts } from "../../text/text.ts"
 
 export const AddToGroup = (
   { ids, onClose }: { readonly ids: ReadonlyArray<string>; readonly onClose: () => void }
 ) => {
   const { groups } = useTexts()
+  const close = useClose(onClose)
   const [group, setGroup] = useState("")
   return (
     <Dialog title={groups.addTo} onClose={onClose}>
@@ -26,7 +28,7 @@ export const AddToGroup = (
             payload: { device_ids: [...ids] }
           })
           tell(groups.added(added))
-          onClose()
+          close()
         }}
       >
         <GroupField isStatic value={group} onChange={setGroup} />

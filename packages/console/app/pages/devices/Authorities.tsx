@@ -14,6 +14,7 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Badge, download, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 
 type Authority = Data<typeof api.certificates.listAuthorities>["results"][number]
@@ -134,6 +135,7 @@ const Send = (
   }
 ) => {
   const { authorities, common } = useTexts()
+  const close = useClose(onClose)
   const [name, setName] = useState("")
   const [pem, setPem] = useState("")
   const title = { new: authorities.register, verification: authorities.verify, crl: authorities.sendCrl }[sending.what]
@@ -153,7 +155,7 @@ const Send = (
           await send()
           tell(common.saved)
           onSent()
-          onClose()
+          close()
         }}
       >
         <p>{authorities.hints[sending.what]}</p>

@@ -16,6 +16,7 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Json } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useGoTo } from "../../parts/useGoTo.ts"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
@@ -170,6 +171,7 @@ const AddDevices = (
   { id, onAdded, onClose }: { readonly id: string; readonly onClose: () => void; readonly onAdded: () => void }
 ) => {
   const { groups, jobs } = useTexts()
+  const close = useClose(onClose)
   const [text, setText] = useState("")
   const ids = listOf(text)
   return (
@@ -185,7 +187,7 @@ const AddDevices = (
           })
           tell(groups.added(added))
           onAdded()
-          onClose()
+          close()
         }}
       >
         <ListField label={jobs.deviceIds} hint={jobs.deviceIdsHint} path="device_ids" value={text} onInput={setText} />

@@ -9,6 +9,7 @@ import { Dialog } from "../../parts/Dialog.tsx"
 import { ObjectField, objectOf, TagsField, tagsOf } from "../../parts/Fields.tsx"
 import { Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useTexts } from "../../text/text.ts"
 import type { GroupData } from "./Groups.tsx"
 
@@ -23,6 +24,7 @@ export const GroupForm = (
   }
 ) => {
   const { common, groups } = useTexts()
+  const close = useClose(onClose)
   // Somebody else may change it meanwhile: what one has not touched is theirs.
   const [name, setName] = useState<string>()
   const [desc, setDesc] = useState<string>()
@@ -47,7 +49,7 @@ export const GroupForm = (
     }
     tell(common.saved)
     onSaved()
-    onClose()
+    close()
   }
   return (
     <Dialog title={group?.name ?? groups.create} onClose={onClose}>

@@ -6,6 +6,7 @@ import { api } from "../../api/client.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
 import { Bar } from "../../parts/Small.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 
 /** What the API creates at once. */
@@ -20,6 +21,7 @@ export const NewBatch = (
   }
 ) => {
   const { common, devices } = useTexts()
+  const close = useClose(onClose)
   const [count, setCount] = useState("100")
   const [desc, setDesc] = useState("")
   const [done, setDone] = useState(0)
@@ -34,7 +36,7 @@ export const NewBatch = (
       setDone(created)
       onCreated()
     }
-    onClose()
+    close()
   }
   return (
     <Dialog title={devices.createBatch} onClose={onClose}>

@@ -7,6 +7,7 @@ import { Dialog } from "../../parts/Dialog.tsx"
 import { ObjectField, objectOf } from "../../parts/Fields.tsx"
 import { Form } from "../../parts/Form.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useTexts } from "../../text/text.ts"
 
 export const SetProperties = (
@@ -18,6 +19,7 @@ export const SetProperties = (
   }
 ) => {
   const { devices } = useTexts()
+  const close = useClose(onClose)
   const [text, setText] = useState("{\n  \n}")
   const params = objectOf(text)
   return (
@@ -29,7 +31,7 @@ export const SetProperties = (
         onSubmit={async () => {
           await api.bulkCommands.createBulkCommand({ payload: { ...scope, params: params! } })
           tell(devices.bulkStarted)
-          onClose()
+          close()
         }}
       >
         <p>{devices.setPropertiesBody(count)}</p>

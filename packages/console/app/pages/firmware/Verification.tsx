@@ -14,6 +14,7 @@ import { Form } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Table } from "../../parts/Table.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useTexts } from "../../text/text.ts"
 import { RecordStatus } from "./states.tsx"
 
@@ -93,10 +94,7 @@ export const Verification = (
         <Start
           params={params}
           onClose={() => setStarting(false)}
-          onStarted={() => {
-            setStarting(false)
-            reload()
-          }}
+          onStarted={reload}
         />
       )}
     </Card>
@@ -111,6 +109,7 @@ const Start = (
   }
 ) => {
   const { firmware: { verify } } = useTexts()
+  const close = useClose(onClose)
   const [text, setText] = useState("")
   const ids = listOf(text)
   return (
@@ -122,6 +121,7 @@ const Start = (
         onSubmit={async () => {
           await api.ota.createVerifyTask({ params, payload: { device_ids: ids, cloud_push: true } })
           onStarted()
+          close()
         }}
       >
         <ListField

@@ -12,6 +12,7 @@ import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { tellFailure } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useUrl } from "../../parts/useUrl.ts"
 import { useTexts } from "../../text/text.ts"
 import type { SubDevice } from "./Gateway.tsx"
@@ -138,6 +139,7 @@ const StartSession = ({ gatewayId, onClose, onStarted }: {
   readonly onStarted: (sessionId: string) => void
 }) => {
   const { gateways } = useTexts()
+  const close = useClose(onClose)
   const products = useProducts()
   const [timeout, setTimeout] = useState("300")
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
@@ -160,7 +162,7 @@ const StartSession = ({ gatewayId, onClose, onStarted }: {
             payload: { action: "sub.add.start", params: params as never }
           }) as { readonly session_id: string }
           onStarted(started.session_id)
-          onClose()
+          close()
         }}
       >
         <p>{gateways.startBody}</p>

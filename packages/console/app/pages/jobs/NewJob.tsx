@@ -10,6 +10,7 @@ import { ListField, listOf, ObjectField, objectOf } from "../../parts/Fields.tsx
 import { Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 
@@ -18,6 +19,7 @@ export const NewJob = (
   { deviceIds = [], onClose }: { readonly deviceIds?: ReadonlyArray<string>; readonly onClose: () => void }
 ) => {
   const { common, jobs } = useTexts()
+  const close = useClose(onClose)
   const goTo = useGoTo()
   const products = useProducts()
   const [form, setForm] = useState({
@@ -51,7 +53,7 @@ export const NewJob = (
             }
           })
           tell(jobs.created)
-          onClose()
+          close()
           goTo(`/console/jobs/${job_id}`)
         }}
       >

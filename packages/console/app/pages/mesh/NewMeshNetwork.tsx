@@ -6,6 +6,7 @@ import { api } from "../../api/client.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useGoTo } from "../../parts/useGoTo.ts"
 import { useTexts } from "../../text/text.ts"
 
@@ -13,6 +14,7 @@ export const NewMeshNetwork = (
   { onClose, onCreated }: { readonly onClose: () => void; readonly onCreated: () => void }
 ) => {
   const { common, mesh } = useTexts()
+  const close = useClose(onClose)
   const goTo = useGoTo()
   const [networkKey, setNetworkKey] = useState("")
   const [appKey, setAppKey] = useState("")
@@ -30,7 +32,7 @@ export const NewMeshNetwork = (
           })
           tell(mesh.created)
           onCreated()
-          onClose()
+          close()
           goTo(`/console/mesh/${created.network_key}`)
         }}
       >

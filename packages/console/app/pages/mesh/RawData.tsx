@@ -6,10 +6,12 @@ import { api } from "../../api/client.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { AreaField, Form } from "../../parts/Form.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useTexts } from "../../text/text.ts"
 
 export const RawData = ({ networkKey, onClose }: { readonly networkKey: string; readonly onClose: () => void }) => {
   const { mesh } = useTexts()
+  const close = useClose(onClose)
   const [bytes, setBytes] = useState("")
   return (
     <Dialog title={mesh.send} onClose={onClose}>
@@ -20,7 +22,7 @@ export const RawData = ({ networkKey, onClose }: { readonly networkKey: string; 
           const raw_data = bytes.replace(/\s/g, "")
           await api.mesh.sendMeshRawData({ params: { network_key: networkKey }, payload: { raw_data } })
           tell(mesh.sent)
-          onClose()
+          close()
         }}
       >
         <p>{mesh.sendBody}</p>

@@ -12,6 +12,7 @@ import { DeleteButton } from "../../parts/Listing.tsx"
 import { Card, Facts } from "../../parts/Page.tsx"
 import { Copied, CopyButton, Time } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useGoTo } from "../../parts/useGoTo.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 import { ProductStatus } from "./ProductList.tsx"
@@ -127,6 +128,7 @@ const EditProduct = (
   }
 ) => {
   const { common, products } = useTexts()
+  const close = useClose(onClose)
   const [before] = useState(product)
   const [name, setName] = useState(product.name)
   const [description, setDescription] = useState(product.description)
@@ -151,7 +153,7 @@ const EditProduct = (
             }
           })
           tell(common.saved)
-          onClose()
+          close()
           onSaved()
         }}
       >

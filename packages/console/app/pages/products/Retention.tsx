@@ -11,6 +11,7 @@ import { Form, TextField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 
 type Days = Data<typeof api.historyRetention.getHistoryRetention>
@@ -64,6 +65,7 @@ const EditRetention = (
   }
 ) => {
   const { common, products: { retention: words } } = useTexts()
+  const close = useClose(onClose)
   const [days, setDays] = useState(stored.days === null ? "" : String(stored.days))
   const params = { product_key: productKey }
   return (
@@ -77,7 +79,7 @@ const EditRetention = (
             : api.historyRetention.setHistoryRetention({ params, payload: { days: Number(days) } }))
           tell(common.saved)
           onSaved()
-          onClose()
+          close()
         }}
       >
         <TextField

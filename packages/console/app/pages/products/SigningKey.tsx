@@ -12,6 +12,7 @@ import { Card, Facts } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Time } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useTexts } from "../../text/text.ts"
 
 export const SigningKey = ({ productKey }: { readonly productKey: string }) => {
@@ -64,6 +65,7 @@ const SetKey = (
   }
 ) => {
   const { common, products: { signing: words } } = useTexts()
+  const close = useClose(onClose)
   const [key, setKey] = useState("")
   return (
     <Dialog title={words.set} onClose={onClose}>
@@ -74,7 +76,7 @@ const SetKey = (
           await api.ota.setSigningKey({ params: { product_key: productKey }, payload: { public_key: key } })
           tell(common.saved)
           onSaved()
-          onClose()
+          close()
         }}
       >
         <p>{words.setBody}</p>

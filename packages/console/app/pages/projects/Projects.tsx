@@ -12,6 +12,7 @@ import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Card, Page } from "../../parts/Page.tsx"
 import { Badge, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { Quotas } from "./Quotas.tsx"
@@ -106,6 +107,7 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<Project>> => {
 
 const NewProject = ({ onClose, onCreated }: { readonly onClose: () => void; readonly onCreated: () => void }) => {
   const { common, projects } = useTexts()
+  const close = useClose(onClose)
   const [name, setName] = useState("")
   return (
     <Dialog title={projects.create} onClose={onClose}>
@@ -114,7 +116,7 @@ const NewProject = ({ onClose, onCreated }: { readonly onClose: () => void; read
         onCancel={onClose}
         onSubmit={async () => {
           await api.projects.createProject({ payload: { name } })
-          onClose()
+          close()
           onCreated()
         }}
       >

@@ -12,6 +12,7 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Bar } from "../../parts/Small.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { formatBytes, formatNumber, useTexts } from "../../text/text.ts"
 
 type Quotas = Data<typeof api.quotas.getQuotas>
@@ -106,6 +107,7 @@ const ChangeQuotas = (
   }
 ) => {
   const { common, projects } = useTexts()
+  const close = useClose(onClose)
   // Somebody else may change quotas meanwhile: what one has not touched is theirs.
   const [changed, setChanged] = useState<Readonly<Partial<Record<Name, string>>>>({})
   const changes = () =>
@@ -118,7 +120,7 @@ const ChangeQuotas = (
         onSubmit={async () => {
           await api.quotas.setQuotas({ params: { project_id: projectId }, payload: changes() })
           tell(common.saved)
-          onClose()
+          close()
           onChanged()
         }}
       >

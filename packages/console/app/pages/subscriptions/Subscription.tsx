@@ -14,6 +14,7 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Ago, Json, Time } from "../../parts/Small.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useGoTo } from "../../parts/useGoTo.ts"
 import { useTexts } from "../../text/text.ts"
 import { lacksTime, type Start, StartField, startOf } from "./StartField.tsx"
@@ -158,6 +159,7 @@ const Seek = (
   }
 ) => {
   const { subscriptions } = useTexts()
+  const close = useClose(onClose)
   const [start, setStart] = useState<Start>({ kind: "earliest", time: "" })
   return (
     <Dialog title={subscriptions.seekTitle(name)} onClose={onClose}>
@@ -173,7 +175,7 @@ const Seek = (
           })
           tell(subscriptions.moved)
           onMoved()
-          onClose()
+          close()
         }}
       >
         <p>{subscriptions.seekBody(waitingOf(lag))}</p>

@@ -9,6 +9,7 @@ import { Dialog } from "../../parts/Dialog.tsx"
 import { ListField, listOf, TagsField, tagsOf } from "../../parts/Fields.tsx"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { tell } from "../../parts/toasts.tsx"
+import { useClose } from "../../parts/useClose.ts"
 import { useTexts } from "../../text/text.ts"
 import { lacksTime, type Start, StartField, startOf } from "./StartField.tsx"
 import type { SubscriptionData } from "./Subscriptions.tsx"
@@ -25,6 +26,7 @@ export const SubscriptionForm = (
   }
 ) => {
   const { common, events, subscriptions } = useTexts()
+  const close = useClose(onClose)
   // Somebody else may change it meanwhile: what one has not touched is theirs.
   const [name, setName] = useState<string>()
   const [webhook, setWebhook] = useState<string>()
@@ -58,7 +60,7 @@ export const SubscriptionForm = (
     }
     tell(common.saved)
     onSaved()
-    onClose()
+    close()
   }
   return (
     <Dialog title={subscription === undefined ? subscriptions.create : subscription.name} onClose={onClose} wide>

@@ -11,6 +11,7 @@ import { Card, Facts } from "../../../parts/Page.tsx"
 import { Shown } from "../../../parts/Shown.tsx"
 import { Badge, Copied, Time } from "../../../parts/Small.tsx"
 import { tell } from "../../../parts/toasts.tsx"
+import { useClose } from "../../../parts/useClose.ts"
 import { useTexts } from "../../../text/text.ts"
 import type { TabProps } from "../DeviceTab.ts"
 
@@ -67,6 +68,7 @@ const Rename = (
   { device, onClose, reload }: Pick<TabProps, "device" | "reload"> & { readonly onClose: () => void }
 ) => {
   const { common, device: { identity } } = useTexts()
+  const close = useClose(onClose)
   const [nickname, setNickname] = useState(device.nickname)
   return (
     <Dialog title={identity.rename} onClose={onClose}>
@@ -77,7 +79,7 @@ const Rename = (
           await api.devices.changeDevice({ params: { device_id: device.device_id }, payload: { nickname } })
           tell(common.saved)
           reload()
-          onClose()
+          close()
         }}
       >
         <TextField label={identity.nickname} path="nickname" hint={identity.nicknameHint} value={nickname} onInput={setNickname} />

@@ -8,6 +8,7 @@ import { Dialog } from "../../../parts/Dialog.tsx"
 import { Form, TextField } from "../../../parts/Form.tsx"
 import { Card } from "../../../parts/Page.tsx"
 import { tell } from "../../../parts/toasts.tsx"
+import { useClose } from "../../../parts/useClose.ts"
 import { useTexts } from "../../../text/text.ts"
 import type { TabProps } from "../DeviceTab.ts"
 
@@ -59,6 +60,7 @@ const EditTags = (
   { device, onClose, reload }: Pick<TabProps, "device" | "reload"> & { readonly onClose: () => void }
 ) => {
   const { common, device: { tags: texts } } = useTexts()
+  const close = useClose(onClose)
   const [before] = useState(device.tags)
   const add = useRef<HTMLButtonElement>(null)
   const [rows, setRows] = useState<ReadonlyArray<readonly [key: string, value: string]>>([
@@ -86,7 +88,7 @@ const EditTags = (
           await api.devices.setDeviceTags({ params, payload: { tags } })
           tell(common.saved)
           reload()
-          onClose()
+          close()
         }}
       >
         {rows.map(([key, value], index) => (
