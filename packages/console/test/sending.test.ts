@@ -462,6 +462,33 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow("who cancels while a batch is created gets no more of it", async ({ page, product, site }) => {
+    await signIn(page, site)
+    await visit(page, site, `/console/devices?view=batches&product=${product.split("/").at(-1)}`)
+    await page.getByRole("button", { name: "New batch" }).click()
+    const dialog = page.getByRole("dialog")
+    let release: () => void
+    const released = new Promise<void>((resolve) => release = resolve)
+    let count = 0
+    await page.route(/\/batch-things$/, async (route) => {
+      if (route.request().method() !== "POST") return route.fallback()
+      count++
+      await released
+      await route.fulfill({ json: { code: 0, message: "success", data: { batch_id: 1 } } })
+    })
+    const arrived = page.waitForRequest((request) =>
+      request.url().endsWith("/batch-things") && request.method() === "POST"
+    )
+    // More than the API creates at once.
+    await dialog.getByLabel("How many devices (required)").fill("10001")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await arrived
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    release!()
+    await page.getByRole("status").getByText("10,000 of 10,001 devices created").waitFor()
+    assert.strictEqual(count, 1)
+  })
+
   inWindow("a question stays when the one before it has been carried out", async ({ page, scene, site }) => {
     await signIn(page, site)
     await visit(page, site, scene)

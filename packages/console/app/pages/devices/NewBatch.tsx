@@ -6,7 +6,9 @@ import { api } from "../../api/client.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
 import { Bar } from "../../parts/Small.tsx"
+import { tell } from "../../parts/toasts.tsx"
 import { useClose } from "../../parts/useClose.ts"
+import { useIsGone } from "../../parts/useIsGone.ts"
 import { formatNumber, useTexts } from "../../text/text.ts"
 
 /** What the API creates at once. */
@@ -22,6 +24,7 @@ export const NewBatch = (
 ) => {
   const { common, devices } = useTexts()
   const close = useClose(onClose)
+  const isGone = useIsGone()
   const [count, setCount] = useState("100")
   const [desc, setDesc] = useState("")
   const [done, setDone] = useState(0)
@@ -35,6 +38,8 @@ export const NewBatch = (
       created += num
       setDone(created)
       onCreated()
+      // Who closes the dialog gets no more.
+      if (isGone.current) return tell(devices.batch.progress(formatNumber(created), formatNumber(total)))
     }
     close()
   }
