@@ -66,6 +66,28 @@ inBrowser((inWindow) => {
   })
 
   inWindow(
+    "a product that is written anew once its model has failed takes the place of the one before",
+    async (window) => {
+      const { call, page, site } = window
+      await signIn(page, site)
+      await visit(page, site, "/console/products")
+      await page.getByRole("button", { name: "New product" }).click()
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("Begin with").selectOption({ index: 1 })
+      await dialog.getByLabel("Name (required)").fill("Anew, first")
+      await page.route("**/thing-model", (route) => route.abort(), { times: 1 })
+      await dialog.getByRole("button", { name: "Create" }).click()
+      await dialog.getByText("The server cannot be reached").waitFor()
+      await dialog.getByLabel("Name (required)").fill("Anew, second")
+      await dialog.getByRole("button", { name: "Create" }).click()
+      await page.getByText("The model is valid.").waitFor()
+      const { results } = await call("GET", "/products?page_size=100")
+      const names = results.map(({ name }: { readonly name: string }) => name)
+      assert.deepStrictEqual(names.filter((name: string) => name.startsWith("Anew")), ["Anew, second"])
+    }
+  )
+
+  inWindow(
     "what is sent again because its response got lost on the way is carried out once",
     async ({ page, site }) => {
       await signIn(page, site)

@@ -35,6 +35,11 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
   const created = useRef<{ readonly draft: Draft; readonly productKey: string }>(undefined)
   const create = async (): Promise<string> => {
     if (created.current?.draft === draft) return created.current.productKey
+    // What one has written since makes another product in its place.
+    if (created.current !== undefined) {
+      await api.products.deleteProduct({ params: { product_key: created.current.productKey } })
+      created.current = undefined
+    }
     const { product_info: { product_key: productKey } } = await api.products.createProduct({ payload: draft })
     created.current = { draft, productKey }
     tell(products.created)
