@@ -118,10 +118,10 @@ inBrowser((inWindow) => {
         await save.click()
         await page.locator("textarea:focus").waitFor()
       }
-      await first.fill(`{"level": 3}`)
+      await first.fill(`{"level": 3, "label": ""}`)
       await save.click()
       await page.getByText("The scene is saved").waitFor()
-      assert.deepStrictEqual(sent, [[light(3), light(1)]])
+      assert.deepStrictEqual(sent, [[{ URI: "action/own/light", params: { level: 3, label: "" } }, light(1)]])
     }
   )
 

@@ -36,18 +36,20 @@ export const draftOf = ({ actions, conditions, desc, name, status, triggers }: S
   actions: actions as unknown as ReadonlyArray<Part>
 })
 
-/** As it is sent; what has no value is left out. */
+/** As it is sent; what has no value is left out. A part of the application's own says itself what an empty text means. */
 export const bodyOf = (draft: Draft): SceneBody => {
-  const written = (parts: ReadonlyArray<Part>) =>
-    parts.map(({ URI, params }) => ({
+  const written = (role: PartRole) =>
+    draft[role].map(({ URI, params }) => ({
       URI,
-      params: Object.fromEntries(Object.entries(params).filter(([, value]) => value !== "" && value !== undefined))
+      params: Object.hasOwn(kinds[role], URI)
+        ? Object.fromEntries(Object.entries(params).filter(([, value]) => value !== "" && value !== undefined))
+        : params
     }))
   return {
     ...draft,
-    triggers: written(draft.triggers),
-    conditions: written(draft.conditions),
-    actions: written(draft.actions)
+    triggers: written("triggers"),
+    conditions: written("conditions"),
+    actions: written("actions")
   } as unknown as SceneBody
 }
 
