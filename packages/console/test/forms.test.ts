@@ -112,16 +112,24 @@ inBrowser((inWindow) => {
       await vi.waitFor(async () => assert.deepStrictEqual(JSON.parse(await first.inputValue()), { level: 2 }), {
         timeout: 15_000
       })
-      for (const broken of [`{"level": 3`, "[3]", `{"level": 1e999}`]) {
+      for (
+        const [broken, issue] of [
+          [`{"level": 3`, "This is not a JSON object"],
+          ["[3]", "This is not a JSON object"],
+          [`{"level": 1e999}`, "A number in it is too large to be sent as it is"],
+          [`{"level": 9007199254740993}`, "A number in it is too large to be sent as it is"]
+        ] as const
+      ) {
         await first.fill(broken)
-        await page.getByText("This is not a JSON object").waitFor()
+        await page.getByText(issue).waitFor()
         await save.click()
         await page.locator("textarea:focus").waitFor()
       }
-      await first.fill(`{"level": 3, "label": ""}`)
+      await first.fill(`{"level": 9007199254740992, "scale": 1e300, "label": ""}`)
       await save.click()
       await page.getByText("The scene is saved").waitFor()
-      assert.deepStrictEqual(sent, [[{ URI: "action/own/light", params: { level: 3, label: "" } }, light(1)]])
+      const written = { URI: "action/own/light", params: { level: 2 ** 53, scale: 1e300, label: "" } }
+      assert.deepStrictEqual(sent, [[written, light(1)]])
     }
   )
 

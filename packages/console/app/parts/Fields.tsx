@@ -18,12 +18,26 @@ export const tagsOf = (text: string): Readonly<Record<string, string>> | undefin
   return tags
 }
 
-/** Reads JSON. Throws also if a number is too large: it would be sent as null. */
+/** Reads JSON. Throws a `RangeError` if a number is too large: it would be sent as null, or as its neighbour. */
 export const parseJson = (text: string): unknown =>
-  JSON.parse(text, (_, value: unknown) => {
+  // Older browsers do not say how a number was written.
+  JSON.parse(text, (_, value: unknown, { source }: { readonly source?: string } = {}) => {
     if (value === Infinity || value === -Infinity) throw new RangeError()
+    const isRounded = typeof value === "number" && source !== undefined && /^-?\d+$/.test(source) &&
+      BigInt(source) !== BigInt(value)
+    if (isRounded) throw new RangeError()
     return value
   })
+
+/** Whether a text is no JSON only because a number in it is too large. */
+export const hasLargeNumber = (text: string): boolean => {
+  try {
+    parseJson(text)
+    return false
+  } catch (error) {
+    return error instanceof RangeError
+  }
+}
 
 /** The object that a text is as JSON; undefined: it is none. */
 export const objectOf = (text: string): Readonly<Record<string, never>> | undefined => {
@@ -63,5 +77,6 @@ export const TagsField = (field: TextProps) => {
 /** An object as JSON. */
 export const ObjectField = (field: TextProps) => {
   const { common } = useTexts()
-  return <AreaField {...field} issue={objectOf(field.value) === undefined ? common.notAnObject : undefined} />
+  const issue = hasLargeNumber(field.value) ? common.numberTooLarge : common.notAnObject
+  return <AreaField {...field} issue={objectOf(field.value) === undefined ? issue : undefined} />
 }

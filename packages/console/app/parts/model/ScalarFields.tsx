@@ -3,7 +3,7 @@
  */
 import { useEffect, useState } from "preact/hooks"
 import { useTexts } from "../../text/text.ts"
-import { parseJson } from "../Fields.tsx"
+import { hasLargeNumber, parseJson } from "../Fields.tsx"
 import { AreaField, type FieldProps, TextField } from "../Form.tsx"
 import type { DataType } from "./Model.ts"
 
@@ -79,7 +79,7 @@ export const JsonField = (
       holdsForm
       rows={4}
       hint={field.hint ?? "JSON"}
-      issue={isWrong ? common.model.notJson : field.issue}
+      issue={isWrong ? hasLargeNumber(text) ? common.numberTooLarge : common.model.notJson : field.issue}
       value={text}
       onInput={(typed) => {
         setText(typed)

@@ -64,6 +64,7 @@ export const common = {
   now: "just now",
   download: "Download",
   notAnObject: "This is not a JSON object",
+  numberTooLarge: "A number in it is too large to be sent as it is",
   notTags: "One on each line: key, colon, value; no key twice",
   tagsHint: "One key:value on each line; all must fit",
   details: "Details",

@@ -65,6 +65,7 @@ export const common: Texts["common"] = {
   now: "刚刚",
   download: "下载",
   notAnObject: "不是 JSON 对象",
+  numberTooLarge: "其中有数字过大，无法原样发送",
   notTags: "每行一个：键、冒号、值；键不可重复",
   tagsHint: "每行一个 key:value；须全部符合",
   details: "详情",
