@@ -34,12 +34,35 @@ const timeout = Duration.seconds(30)
 const sortBytes = 100_000_000
 
 /**
- * Codes of failures that can pass: a table that is made again, a file that cannot be
- * written (the disk is full), time-outs, a user that may only read, that is not known
- * or whose password is another one for now, too many queries, lost connections,
- * memory, disk that cannot be reserved, and too many parts.
+ * Codes of failures that can pass: a table or a database that is made again, a file
+ * that cannot be written (the disk is full), time-outs, a user that for now may only
+ * read, is not known, has another password, has used up its quota, or is not admitted
+ * to the database, to the table or from this address, too many queries, lost
+ * connections, memory, disk that cannot be reserved, too many parts, and a statement
+ * that somebody has ended.
  */
-const passing = new Set([60, 75, 159, 164, 192, 193, 194, 202, 209, 210, 241, 243, 252, 516])
+const passing = new Set([
+  60,
+  75,
+  81,
+  159,
+  164,
+  192,
+  193,
+  194,
+  195,
+  201,
+  202,
+  209,
+  210,
+  241,
+  243,
+  252,
+  291,
+  394,
+  497,
+  516
+])
 
 /** Makes a client. It does not connect before the first statement. */
 export const make = ({ url }: ClickHouseOptions): ClickHouseClient => {

@@ -24,14 +24,24 @@ const config = (directory: string, port: number) =>
   <default_database>default</default_database>
 </yandex>`
 
-const users = (password: string) =>
+interface Account {
+  readonly password?: string
+  /** From where it may connect. */
+  readonly ip?: string
+  /** How many statements it may run in an hour; 0: as many as it likes. */
+  readonly queries?: number
+}
+
+const users = ({ ip = "127.0.0.1", password = "secret", queries = 0 }: Account) =>
   `<yandex>
   <profiles><default></default></profiles>
-  <quotas><default></default></quotas>
+  <quotas>
+    <default><interval><duration>3600</duration><queries>${queries}</queries></interval></default>
+  </quotas>
   <users>
     <default>
       <password>${password}</password>
-      <networks><ip>127.0.0.1</ip></networks>
+      <networks><ip>${ip}</ip></networks>
       <profile>default</profile>
       <quota>default</quota>
     </default>
@@ -47,9 +57,8 @@ export const make = Effect.gen(function*() {
   const port = yield* freePort
   const configFile = join(directory, "config.xml")
   yield* Effect.promise(() => writeFile(configFile, config(directory, port)))
-  const writeUsers = (password: string) =>
-    Effect.promise(() => writeFile(join(directory, "users.xml"), users(password)))
-  yield* writeUsers("secret")
+  const writeUsers = (account: Account) => Effect.promise(() => writeFile(join(directory, "users.xml"), users(account)))
+  yield* writeUsers({})
   let child: ChildProcess | undefined
 
   const kill = Effect.callback<void>((resume) => {
@@ -76,36 +85,43 @@ export const make = Effect.gen(function*() {
       if (status !== 0) throw new Error("prlimit has failed")
     })
 
-  const send = (body: string) =>
+  const send = (body: string, database: string) =>
     Effect.promise(() => {
       const headers = { "x-clickhouse-user": "default", "x-clickhouse-key": "secret" }
-      return fetch(`http://127.0.0.1:${port}`, { method: "POST", headers, body })
+      return fetch(`http://127.0.0.1:${port}/?database=${database}`, { method: "POST", headers, body })
     })
 
   /** Runs a statement that returns nothing. */
-  const run = (statement: string) =>
-    Effect.flatMap(send(statement), (response) =>
+  const run = (statement: string, database = "default") =>
+    Effect.flatMap(send(statement, database), (response) =>
       Effect.promise(async () => {
         if (!response.ok) throw new Error(await response.text())
       }))
 
-  /** Sets the password and waits until it counts: the server looks at whole seconds of the file every two seconds. */
-  const setPassword = (password: string) =>
+  /** Changes the user and waits until it counts: the server looks at whole seconds of the file every two seconds. */
+  const setUser = (account: Account, isAdmitted: boolean) =>
     Effect.gen(function*() {
       do {
-        yield* writeUsers(password)
+        yield* writeUsers(account)
         yield* Effect.sleep(100)
-      } while ((yield* send("SELECT 1")).ok !== (password === "secret"))
+      } while ((yield* send("SELECT 1", "default")).ok !== isAdmitted)
     })
 
   return {
+    /** From now on the user may do what it could in the beginning. */
+    admit: setUser({}, true),
     /** From now on the server does not let the URL in. */
-    changePassword: setPassword("other"),
+    changePassword: setUser({ password: "other" }, false),
+    dropDatabase: run("DROP DATABASE default", "system"),
+    /** From now on the user has run more statements than it may in this hour. */
+    exhaust: setUser({ queries: 1 }, false),
+    /** From now on the server lets nobody in from here. */
+    exclude: setUser({ ip: "192.0.2.1" }, false),
     /** From now on no file can be written: the server fails as on a full disk. */
     fill: limitFiles("0"),
     kill,
+    makeDatabase: run("CREATE DATABASE default", "system"),
     makeRoom: limitFiles("unlimited"),
-    restorePassword: setPassword("secret"),
     run,
     start,
     url: Redacted.make(`http://default:secret@127.0.0.1:${port}`)

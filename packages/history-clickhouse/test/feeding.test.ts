@@ -59,12 +59,15 @@ describe.skipIf(!ClickHouseTestServer.isInstalled)(ClickHouseTestServer.named("C
 
   it.live.each(
     [
-      ["its disk was full", "fill", "makeRoom"],
-      ["its password was another one", "changePassword", "restorePassword"]
+      ["its disk was full", "fill", "makeRoom", [0, 1]],
+      ["its password was another one", "changePassword", "admit", [0, 1]],
+      ["its address was not admitted", "exclude", "admit", [0, 1]],
+      ["its quota was used up", "exhaust", "admit", [0, 1]],
+      ["its database was made anew", "dropDatabase", "makeDatabase", [1]]
     ] as const
   )(
     "has the values of a report that came while %s, as HistoryApart waits",
-    ([, refuse, admit]) =>
+    ([, refuse, admit, expected]) =>
       Effect.gen(function*() {
         const server = yield* ClickHouseTestServer.make
         yield* server.start
@@ -90,7 +93,7 @@ describe.skipIf(!ClickHouseTestServer.isInstalled)(ClickHouseTestServer.named("C
           yield* Deferred.await(refused)
           yield* server[admit]
           yield* Fiber.join(reporting)
-          assert.deepStrictEqual(yield* values(deviceId), [0, 1])
+          assert.deepStrictEqual(yield* values(deviceId), [...expected])
         }).pipe(Effect.provide(cloud(storage)))
       })
   )
