@@ -63,6 +63,8 @@ it.live("a transaction whose connection ends fails and can be repeated, also one
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
 
+const nameOf = (url: Redacted.Redacted) => new URL(Redacted.value(url)).pathname.slice(1)
+
 /** An operator does `refuse`, then `admit`; what fails meanwhile can be repeated, and goes on by itself. */
 const survives = Effect.fnUntraced(function*(
   { operator, refuse, admit, sqlState, url }: {
@@ -77,7 +79,9 @@ const survives = Effect.fnUntraced(function*(
   const write = quotas.set(defaultProjectId, { scenes: 10 })
   yield* write
   const reconnected = operator.query(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${
+      nameOf(url)
+    }' AND pid <> pg_backend_pid()`
   )
   yield* Effect.andThen(operator.query(refuse), reconnected)
   const error = yield* eventually(Effect.flip(write), {
@@ -92,27 +96,46 @@ it.live("what a database that takes no writes refuses can be repeated", () =>
   Effect.gen(function*() {
     const url = yield* newDatabase
     const operator = yield* PgConnection.make({ url })
-    const writes = `ALTER DATABASE ${new URL(Redacted.value(url)).pathname.slice(1)} SET default_transaction_read_only`
+    const writes = `ALTER DATABASE ${nameOf(url)} SET default_transaction_read_only`
     yield* survives({ operator, url, refuse: `${writes} = on`, admit: `${writes} = off`, sqlState: "25006" })
   }).pipe(Effect.scoped))
+
+it.live("what a database that takes no connections refuses can be repeated", () =>
+  Effect.gen(function*() {
+    const url = yield* newDatabase
+    const elsewhere = new URL(Redacted.value(url))
+    elsewhere.pathname = "/postgres"
+    const operator = yield* PgConnection.make({ url: Redacted.make(elsewhere.href) })
+    const connections = `ALTER DATABASE ${nameOf(url)} ALLOW_CONNECTIONS`
+    yield* survives({ operator, url, refuse: `${connections} false`, admit: `${connections} true`, sqlState: "55000" })
+  }).pipe(Effect.scoped))
+
+/** A superuser with a password of its own. */
+const newUser = Effect.fnUntraced(function*(operator: PgConnection.PgConnection, database: Redacted.Redacted) {
+  const url = new URL(Redacted.value(database))
+  url.username = `${nameOf(database)}_user`
+  url.password = "first"
+  yield* Effect.acquireRelease(
+    operator.query(`CREATE ROLE ${url.username} SUPERUSER LOGIN PASSWORD 'first'`),
+    () => Effect.orDie(operator.query(`DROP ROLE ${url.username}`))
+  )
+  return { user: url.username, url: Redacted.make(url.href) }
+})
 
 it.live("what fails because the database does not know the password can be repeated", () =>
   Effect.gen(function*() {
     const database = yield* newDatabase
     const operator = yield* PgConnection.make({ url: database })
-    const url = new URL(Redacted.value(database))
-    url.username = `${url.pathname.slice(1)}_user`
-    url.password = "first"
-    yield* Effect.acquireRelease(
-      operator.query(`CREATE ROLE ${url.username} SUPERUSER LOGIN PASSWORD 'first'`),
-      () => Effect.orDie(operator.query(`DROP ROLE ${url.username}`))
-    )
-    const password = (value: string) => `ALTER ROLE ${url.username} PASSWORD '${value}'`
-    yield* survives({
-      operator,
-      url: Redacted.make(url.href),
-      refuse: password("second"),
-      admit: password("first"),
-      sqlState: "28P01"
-    })
+    const { url, user } = yield* newUser(operator, database)
+    const password = (value: string) => `ALTER ROLE ${user} PASSWORD '${value}'`
+    yield* survives({ operator, url, refuse: password("second"), admit: password("first"), sqlState: "28P01" })
+  }).pipe(Effect.scoped))
+
+it.live("what fails because the user lacks a right can be repeated", () =>
+  Effect.gen(function*() {
+    const database = yield* newDatabase
+    const operator = yield* PgConnection.make({ url: database })
+    const { url, user } = yield* newUser(operator, database)
+    const rights = (given: string) => `ALTER ROLE ${user} ${given}`
+    yield* survives({ operator, url, refuse: rights("NOSUPERUSER"), admit: rights("SUPERUSER"), sqlState: "42501" })
   }).pipe(Effect.scoped))
