@@ -82,9 +82,11 @@ export const make = ({ url }: ClickHouseOptions): ClickHouseClient => {
           method: "POST",
           headers,
           body: data ?? statement,
+          // Where it leads is no ClickHouse, and what answers there has stored nothing.
+          redirect: "manual",
           signal
         })
-        if (!response.ok) throw new Refusal(await response.text())
+        if (!response.ok) throw refusalOf(response.status, await response.text())
         return response
       },
       catch: failed(operation)
@@ -123,9 +125,19 @@ export const make = ({ url }: ClickHouseOptions): ClickHouseClient => {
 
 /** What the server says when it refuses a statement. */
 class Refusal extends Error {
-  get isPassing(): boolean {
-    return passing.has(Number(/Code: (\d+)/.exec(this.message)?.[1]))
+  readonly isPassing: boolean
+  constructor(code: number, message: string) {
+    super(message)
+    this.isPassing = passing.has(code)
   }
+}
+
+/** An answer without a code is none of ClickHouse, but of a proxy in front of it. */
+const refusalOf = (status: number, text: string): Error => {
+  const code = /Code: (\d+)/.exec(text)?.[1]
+  return code === undefined
+    ? new Error(`the answer is ${status}, without a word of ClickHouse`)
+    : new Refusal(Number(code), text)
 }
 
 /** A connection that fails can come back; also a reply that is not whole is due to something that passes. */

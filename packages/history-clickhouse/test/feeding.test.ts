@@ -1,7 +1,7 @@
 import {
   defaultProjectId,
   DeviceCloud,
-  type DeviceId,
+  DeviceId,
   FeedReaderStore,
   History,
   type HistoryAddition,
@@ -14,7 +14,9 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { eventually, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Redacted, Scope } from "effect"
+import { createServer, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
 import * as ClickHouseTestServer from "./ClickHouseTestServer.ts"
 
@@ -40,6 +42,34 @@ const values = (deviceId: DeviceId) =>
   )
 
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i)
+
+it.live.each([[502, {}], [302, { location: "/login" }]] as const)(
+  "what a proxy in front of ClickHouse answers with %i can be repeated",
+  ([status, headers]) =>
+    Effect.gen(function*() {
+      const proxy = yield* Effect.acquireRelease(
+        Effect.callback<Server>((resume) => {
+          const server = createServer((request, response) => {
+            request.resume().on("end", () =>
+              request.url === "/login" ? response.end("Sign in") : response.writeHead(status, headers).end("<html>"))
+          })
+          server.listen(0, "127.0.0.1", () =>
+            resume(Effect.succeed(server)))
+        }),
+        (server) =>
+          Effect.sync(() => {
+            server.close()
+            server.closeAllConnections()
+          })
+      )
+      const url = Redacted.make(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`)
+      const history = yield* Effect.provide(HistoryStore, yield* Layer.build(HistoryClickHouse.layer({ url })))
+      const samples = [{ propertyId: "a", time: 0, value: 1 }]
+      const error = yield* Effect.flip(history.append([{ deviceId: DeviceId.make("device"), samples, events: [] }]))
+      assert.isTrue(error.retryable)
+      assert.include(String(error.cause), String(status))
+    }).pipe(Effect.scoped)
+)
 
 describe.skipIf(!ClickHouseTestServer.isInstalled)(ClickHouseTestServer.named("ClickHouse beside the storage"), () => {
   it.live("has the history of a report before the device has its reply, as HistoryApart writes it", () =>
