@@ -136,6 +136,8 @@ export class Bucket {
           const response = await this.#client.fetch(url, {
             method,
             signal,
+            // The signature is for this address, and does not go along.
+            redirect: "manual",
             aws: { datetime: new Date(now + this.#ahead).toISOString().replaceAll(/[:-]|\.\d{3}/g, "") },
             headers: { ...headers, "x-amz-content-sha256": hash },
             ...body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }

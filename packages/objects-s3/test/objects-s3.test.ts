@@ -131,6 +131,34 @@ describe.skipIf(!S3TestServer.isInstalled)(S3TestServer.named("objects on S3"), 
       assert.notInclude(String(error.cause), draft.objectId)
     }).pipe(Effect.scoped))
 
+  it.live("a redirect is a failure that is named", () =>
+    Effect.gen(function*() {
+      const redirecting = yield* Effect.acquireRelease(
+        Effect.callback<Server>((resume) => {
+          const other = createServer((request, response) => {
+            response.writeHead(307, { location: `${server.endpoint}${request.url}` })
+            response.end("<Error><Code>TemporaryRedirect</Code></Error>")
+          })
+          other.listen(0, "127.0.0.1", () => resume(Effect.succeed(other)))
+        }),
+        (other) =>
+          Effect.sync(() => {
+            other.close()
+            other.closeAllConnections()
+          })
+      )
+      const port = (redirecting.address() as AddressInfo).port
+      const store = yield* storeOf({ ...server, endpoint: `http://127.0.0.1:${port}` })
+      const draft = newObject()
+      const calls = [
+        Effect.asVoid(store.write(draft, Stream.succeed(Buffer.from("bytes")), 10)),
+        Effect.asVoid(store.find(draft.objectId))
+      ]
+      for (const call of calls) {
+        assert.include(String((yield* Effect.flip(call)).cause), "307: TemporaryRedirect")
+      }
+    }).pipe(Effect.scoped))
+
   it.live("a bucket that is not there is a failure: its objects are not said to be gone", () =>
     Effect.gen(function*() {
       const store = yield* storeOf({ ...server, bucket: "another" })
