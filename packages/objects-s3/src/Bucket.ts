@@ -27,8 +27,9 @@ interface Request {
 /** How long the service may take to answer. */
 const patience = "60 seconds"
 
-/** What is tried again: the service is away or busy. */
-const isTransient = (status: number): boolean => status === 429 || status >= 500
+/** What is tried again: the service is away or busy, or a proxy in front of it has answered, which names no failure. */
+const isTransient = (status: number, code: string | undefined): boolean =>
+  status === 429 || status >= 500 || code === undefined
 
 const failed = (operation: string, retryable: boolean, cause: unknown) =>
   new StoreError({ operation: `ObjectStore.${operation}`, retryable, cause })
@@ -115,7 +116,7 @@ export class Bucket {
       Effect.flatMap((response) => bodyOf("write", response)),
       // The service says 200 before it has put the parts together.
       Effect.flatMap((text) =>
-        text.includes("<Error>") ? Effect.fail(failed("write", true, codeOf(text))) : Effect.void
+        text.includes("<Error>") ? Effect.fail(failed("write", true, codeOf(text) ?? unknown)) : Effect.void
       )
     )
   }
@@ -145,12 +146,13 @@ export class Bucket {
           if (response.ok) return response
           const code = codeOf(await response.text())
           const mayLack = method === "GET" || method === "DELETE"
-          if (mayLack && response.status === 404 && code !== "NoSuchBucket") return response
-          const explanation = `The object storage answers ${response.status}: ${code}`
+          const isLack = mayLack && response.status === 404 && code !== undefined && code !== "NoSuchBucket"
+          if (isLack) return response
+          const explanation = `The object storage answers ${response.status}: ${code ?? unknown}`
           const serviceTime = Date.parse(response.headers.get("date") ?? "")
           const isOtherTime = code === "RequestTimeTooSkewed" && Number.isFinite(serviceTime)
           if (isOtherTime) this.#ahead = serviceTime - now
-          throw failed(operation, isOtherTime || isTransient(response.status), explanation)
+          throw failed(operation, isOtherTime || isTransient(response.status, code), explanation)
         },
         catch: (cause) => cause instanceof StoreError ? cause : failed(operation, true, cause)
       })
@@ -162,7 +164,9 @@ export class Bucket {
 }
 
 /** What the service calls the failure. The rest of the text has the key in it, which is a secret. */
-const codeOf = (text: string): string => /<Code>([^<]+)<\/Code>/.exec(text)?.[1] ?? "an unknown failure"
+const codeOf = (text: string): string | undefined => /<Code>([^<]+)<\/Code>/.exec(text)?.[1]
+
+const unknown = "an unknown failure"
 
 const bodyOf = (operation: string, response: Response) =>
   Effect.tryPromise({ try: () => response.text(), catch: (cause) => failed(operation, true, cause) })

@@ -4,7 +4,7 @@ import { ObjectStoreContract } from "@device-cloud/testing/contracts"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
 import { randomBytes } from "node:crypto"
-import { createServer, request as forward, type Server } from "node:http"
+import { createServer, request as forward, type RequestListener, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll } from "vitest"
 import * as S3TestServer from "./S3TestServer.ts"
@@ -42,6 +42,20 @@ const proxyOf = (
   ).pipe(
     Effect.map((server) => ({ ...options, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }))
   )
+
+/** The address of a server of its own. */
+const listening = (answer: RequestListener) =>
+  Effect.acquireRelease(
+    Effect.callback<Server>((resume) => {
+      const server = createServer(answer)
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.sync(() => {
+        server.close()
+        server.closeAllConnections()
+      })
+  ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
 
 const storeOf = (options: ObjectsS3.BucketOptions) =>
   Effect.map(Layer.build(Layer.fresh(ObjectsS3.layer(options))), Context.get(ObjectStore))
@@ -131,24 +145,25 @@ describe.skipIf(!S3TestServer.isInstalled)(S3TestServer.named("objects on S3"), 
       assert.notInclude(String(error.cause), draft.objectId)
     }).pipe(Effect.scoped))
 
+  it.live("an object is not said to be gone by a proxy that does not find the service", () =>
+    Effect.gen(function*() {
+      const proxy = yield* listening((_, response) => response.writeHead(404).end("<html>default backend"))
+      const store = yield* storeOf({ ...server, endpoint: proxy })
+      const { objectId } = newObject()
+      for (const call of [Effect.asVoid(store.find(objectId)), Effect.asVoid(store.remove(objectId))]) {
+        const error = yield* Effect.flip(call)
+        assert.isTrue(error.retryable)
+        assert.include(String(error.cause), "404")
+      }
+    }).pipe(Effect.scoped))
+
   it.live("a redirect is a failure that is named", () =>
     Effect.gen(function*() {
-      const redirecting = yield* Effect.acquireRelease(
-        Effect.callback<Server>((resume) => {
-          const other = createServer((request, response) => {
-            response.writeHead(307, { location: `${server.endpoint}${request.url}` })
-            response.end("<Error><Code>TemporaryRedirect</Code></Error>")
-          })
-          other.listen(0, "127.0.0.1", () => resume(Effect.succeed(other)))
-        }),
-        (other) =>
-          Effect.sync(() => {
-            other.close()
-            other.closeAllConnections()
-          })
-      )
-      const port = (redirecting.address() as AddressInfo).port
-      const store = yield* storeOf({ ...server, endpoint: `http://127.0.0.1:${port}` })
+      const redirecting = yield* listening((request, response) => {
+        response.writeHead(307, { location: `${server.endpoint}${request.url}` })
+        response.end("<Error><Code>TemporaryRedirect</Code></Error>")
+      })
+      const store = yield* storeOf({ ...server, endpoint: redirecting })
       const draft = newObject()
       const calls = [
         Effect.asVoid(store.write(draft, Stream.succeed(Buffer.from("bytes")), 10)),
