@@ -75,6 +75,54 @@ for (const [mode, fault] of [["throw", "throws"], ["join", "is interrupted by it
     }))
 }
 
+/** What a program without types may result in. */
+const oddResults: Record<string, unknown> = {
+  "nothing": undefined,
+  "null": null,
+  "a text": "done",
+  "true": true,
+  "another status": { status: "done", detail: "" },
+  "no detail": { status: "succeeded" },
+  "another detail": { status: "succeeded", detail: 1n },
+  "another verdict": { verdict: false, source: "", time: null, reason: "" },
+  "no reason": { verdict: "holds", source: "", time: null },
+  "another time": { verdict: "holds", source: "", time: Number.NaN, reason: "" },
+  "another value": { verdict: "holds", value: 1n, source: "", time: null, reason: "" }
+}
+
+for (const [name, result] of Object.entries(oddResults)) {
+  it.effect(`an attempt that results in ${name} fails at once, and such a condition does not hold`, () =>
+    Effect.gen(function*() {
+      const stores = yield* Layer.build(StorageMemory.layer)
+      const act = SceneAction.make({
+        uri: "action/test/odd",
+        params: Schema.Struct({}),
+        attempt: () => Effect.succeed(result as SceneAction.Attempt)
+      })
+      const ask = SceneCondition.make({
+        uri: "condition/test/odd",
+        params: Schema.Struct({}),
+        judge: () => Effect.succeed(result as never)
+      })
+      yield* Effect.gen(function*() {
+        const acting = yield* newScene({ actions: [{ URI: "action/test/odd", params: {} }] })
+        const asking = yield* newScene({ conditions: [{ URI: "condition/test/odd", params: {} }] })
+        const runBoth = yield* newScene({
+          actions: [acting, asking].map((sceneId) => ({ URI: "action/rule", params: { scene_id: sceneId } }))
+        })
+        yield* (yield* Scenes).run(defaultProjectId, runBoth)
+        yield* settle
+        assert.deepStrictEqual(
+          (yield* executionsOf(acting)).map(({ outcomes }) => outcomes.map(({ detail, status }) => [status, detail])),
+          [[["failed", "Internal error"]]]
+        )
+        assert.deepStrictEqual((yield* executionsOf(asking)).map(({ reason, status }) => [status, reason]), [
+          ["not_met", "Condition 1 does not hold: Internal error"]
+        ])
+      }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(SceneExtensions.layer([act, ask])))))
+    }))
+}
+
 it.effect("a condition that dies or hangs does not hold, and holds up nobody else", () =>
   Effect.gen(function*() {
     const stores = yield* Layer.build(StorageMemory.layer)

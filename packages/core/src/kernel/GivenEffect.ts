@@ -20,3 +20,26 @@ export const given = <A, E, R>(name: string, make: () => Effect.Effect<A, E, R>)
   }).pipe(
     Effect.catchCauseIf(Cause.hasInterrupts, (cause) => Effect.die(new Error(`${name} is interrupted`, { cause })))
   )
+
+/**
+ * Dies unless `isWanted` accepts what a function of an application has resulted in: programs may give what their
+ * compiler has not seen. `name` says whose function it is, `wanted` what it has to result in.
+ */
+export const resulting =
+  <A>(name: string, wanted: string, isWanted: (value: unknown) => boolean) =>
+  <E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.tap(
+      effect,
+      (value) =>
+        isWanted(value)
+          ? Effect.void
+          : Effect.die(new TypeError(`${name} results in ${shown(value)} in place of ${wanted}`))
+    )
+
+const shown = (value: unknown): string => {
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    return String(value)
+  }
+}

@@ -20,12 +20,12 @@
  * ```
  */
 import { Effect, Result } from "effect"
-import { given } from "../../kernel/GivenEffect.ts"
+import { given, resulting } from "../../kernel/GivenEffect.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { type CustomKind, type CustomParams, type CustomPart, customPart } from "../definition/CustomPart.ts"
 import type { SceneId } from "../definition/SceneId.ts"
 import type { SceneEvent } from "../matching/SceneEvent.ts"
-import type { Finding } from "./SceneEvaluator.ts"
+import { type Finding, isFinding } from "./SceneEvaluator.ts"
 
 /** What a custom condition is judged in view of. */
 export interface JudgeContext {
@@ -65,8 +65,8 @@ export const make = <Params, R = never, R2 = never>(
     readonly uri: `condition/${string}`
     /**
      * Finds out whether the condition holds. It changes nothing: it also runs when
-     * somebody asks what an event would do. A judge that dies or takes longer than
-     * 10 seconds counts as a condition that fails.
+     * somebody asks what an event would do. A judge that dies, results in something
+     * else or takes longer than 10 seconds counts as a condition that fails.
      */
     readonly judge: (params: Params, context: JudgeContext) => Effect.Effect<Finding, never, R2>
   }
@@ -81,6 +81,7 @@ export const make = <Params, R = never, R2 = never>(
           onFailure: (reason) => Effect.succeed(undecided(reason)),
           onSuccess: (decoded) =>
             run(given(kind.uri, () => kind.judge(decoded, context))).pipe(
+              resulting(kind.uri, "a finding", isFinding),
               Effect.timeoutOrElse({
                 duration: timeLimit,
                 orElse: () => Effect.succeed(undecided(`${kind.uri} was not judged within ${timeLimit}`))

@@ -4,7 +4,7 @@
  */
 import type { DeviceStatus } from "../../device/Device.ts"
 import type { ShadowSide } from "../../shadow/Shadow.ts"
-import type { Json } from "../../kernel/Json.ts"
+import { isFiniteJson, type Json } from "../../kernel/Json.ts"
 import { describeWindow, isOpen, localTime } from "../../kernel/TimeWindow.ts"
 import { type Comparison, compileComparison } from "../definition/Comparison.ts"
 import type { ChangedDevice } from "../../events/DeviceChange.ts"
@@ -28,6 +28,18 @@ export interface Finding {
   readonly time: number | null
   /** A sentence. */
   readonly reason: string
+}
+
+/** Objects and arrays inside each other in a value that was found. */
+const maxNesting = 128
+
+const isValue = (value: unknown): boolean => value === undefined || isFiniteJson(value as Json, maxNesting)
+
+export const isFinding = (value: unknown): value is Finding => {
+  if (typeof value !== "object" || value === null) return false
+  const { previous, reason, source, time, verdict, value: found } = value as Partial<Record<keyof Finding, unknown>>
+  return (verdict === "holds" || verdict === "fails" || verdict === "skipped") && typeof source === "string" &&
+    (time === null || Number.isFinite(time)) && typeof reason === "string" && isValue(found) && isValue(previous)
 }
 
 /** What an event makes of a scene. */

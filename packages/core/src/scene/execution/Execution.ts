@@ -3,6 +3,7 @@
  * became of its actions. A pending execution waits to be carried out. One that
  * has ended is an entry of the log.
  */
+import { Predicate } from "effect"
 import type { Reaction } from "../../events/Reactions.ts"
 import type { Action } from "../definition/Action.ts"
 import type { Verdict } from "../evaluation/SceneEvaluator.ts"
@@ -46,6 +47,19 @@ export interface ActionOutcome {
 
 /** What an attempt of an action has led to. `pending`: it is attempted again, unless it was the last time. */
 export type Attempt = Pick<ActionOutcome, "status" | "detail">
+
+const attempted: ReadonlyArray<unknown> = [
+  "pending",
+  "succeeded",
+  "failed",
+  "skipped",
+  "loop",
+  "limited"
+] satisfies ReadonlyArray<Attempt["status"]>
+
+export const isAttempt = (value: unknown): value is Attempt =>
+  Predicate.hasProperty(value, "status") && attempted.includes(value.status) &&
+  Predicate.hasProperty(value, "detail") && typeof value.detail === "string"
 
 /** The action has not been attempted. Its turn comes at `until`, Unix milliseconds. */
 export interface PutOff {

@@ -16,12 +16,12 @@
  * ```
  */
 import { Effect, Result } from "effect"
-import { given } from "../../kernel/GivenEffect.ts"
+import { given, resulting } from "../../kernel/GivenEffect.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { type CustomKind, type CustomParams, type CustomPart, customPart } from "../definition/CustomPart.ts"
 import type { Scene } from "../definition/Scene.ts"
 import type { SceneEvent } from "../matching/SceneEvent.ts"
-import { type Attempt, failed, tryAgain } from "./Execution.ts"
+import { type Attempt, failed, isAttempt, tryAgain } from "./Execution.ts"
 
 export { type Attempt, failed, skipped, succeeded, tryAgain } from "./Execution.ts"
 
@@ -61,7 +61,8 @@ export const make = <Params, R = never, R2 = never>(
     /**
      * Does it, and returns what it led to. After `tryAgain`, or if it takes longer
      * than 60 seconds, the action is attempted again after 1, 4, 16, 64 and 256
-     * seconds, and then fails. An attempt that dies fails at once.
+     * seconds, and then fails. An attempt that dies, or results in something else,
+     * fails at once.
      */
     readonly attempt: (params: Params, context: AttemptContext) => Effect.Effect<Attempt, never, R2>
   }
@@ -76,6 +77,7 @@ export const make = <Params, R = never, R2 = never>(
           onFailure: (reason) => Effect.succeed(failed(reason)),
           onSuccess: (decoded) =>
             run(given(kind.uri, () => kind.attempt(decoded, context))).pipe(
+              resulting(kind.uri, "what became of the action", isAttempt),
               Effect.timeoutOrElse({
                 duration: timeLimit,
                 orElse: () => Effect.succeed(tryAgain(`The attempt did not end within ${timeLimit}`))
