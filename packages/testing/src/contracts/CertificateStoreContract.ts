@@ -131,6 +131,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* CertificateStore
         const { id } = yield* insertProject
+        const others = [newAuthority(id), newAuthority(id)]
+        assert.strictEqual(yield* store.insertAuthority(others[0]!, registered), "inserted")
         assert.isTrue(Option.isNone(yield* store.ownAuthority(id)))
         const drafts = Array.from({ length: 6 }, () => newAuthority(id, { kind: "own", state: "active" }))
         const outcomes = yield* Effect.forEach(
@@ -145,7 +147,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         // The key leaves the store beside the authority, never in it.
         const authority = { ...drafts[inserted]!, revocationList: null }
         assert.deepStrictEqual(own.authority, authority)
-        assert.deepStrictEqual(yield* store.authorities(id), [authority])
+        // Registered ones stand beside it.
+        assert.strictEqual(yield* store.insertAuthority(others[1]!, registered), "inserted")
+        assert.deepStrictEqual(yield* store.authorities(id), [
+          { ...others[0]!, revocationList: null },
+          authority,
+          { ...others[1]!, revocationList: null }
+        ])
         assert.deepStrictEqual(
           Option.getOrThrow(yield* store.authority(id, authority.authorityId)),
           authority
@@ -310,6 +318,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           const kept = kind === "registered" ? [stored(next), revoked] : [stored(next)]
           assert.deepStrictEqual(yield* store.ofDevice(deviceId), kept)
           if (kind === "registered") assert.strictEqual(yield* store.insert(certificate, untouched), "taken")
+          // One that has expired does not count, revoked or not.
+          const { notAfter: createdAt } = certificate
+          const last = newCertificate(deviceId, authorityId, { createdAt, notAfter: createdAt + day })
+          assert.strictEqual(yield* store.insert(last, { othersEndAt: null, limit: 1 }), "inserted")
+          assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(last)])
         }
       }))
 
@@ -381,6 +394,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* put(epoch, [{ serial, revokedAt: epoch - 7000 }])
         assert.strictEqual(yield* store.insert(certificate, untouched), "inserted")
         const revoked = { ...certificate, revokedAt: epoch - 7000 }
+        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [revoked])
+        assert.isTrue(yield* store.activateAuthority(projectId, authorityId))
         assert.deepStrictEqual(yield* store.ofDevice(deviceId), [revoked])
         assert.strictEqual(Option.getOrThrow(yield* store.find(fingerprint)).revokedAt, epoch - 7000)
         // The first entry of a serial number counts.

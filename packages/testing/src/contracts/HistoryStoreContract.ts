@@ -127,7 +127,11 @@ export const suite = <E>(name: string, history: Layer.Layer<HistoryStore, E>): v
         assert.deepStrictEqual(yield* times, entries.slice(2))
         yield* pruneAfter(60)
         assert.deepStrictEqual(yield* times, [])
+        // 0: for ever.
         yield* store.prune({ keepDays: 0 })
+        yield* store.append([{ deviceId, samples: [sample(1, 1)], events: [event(1, 1)] }])
+        yield* store.prune({ keepDays: 0 })
+        assert.deepStrictEqual(yield* times, [1])
       }))
 
     it.effect("removes the entries of some devices, of which it may have none", () =>

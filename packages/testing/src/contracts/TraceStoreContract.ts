@@ -129,6 +129,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           dropped: 4,
           entries: [{ seq: epoch + 3, entry: entry("three \0") }]
         })
+        // What was noted can be read after the trace has been stopped.
+        assert.isTrue(yield* store.stop(a.deviceId, epoch + 1))
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.read(a.deviceId, { limit: 1 })), {
+          ...part,
+          until: epoch + 1
+        })
+        assert.deepStrictEqual(yield* textsAfter(a, 0), ["1 one", "2 two", "3 three \0"])
       }))
 
     it.effect("keeps the latest entries, and numbers what many append at once without gaps", () =>
