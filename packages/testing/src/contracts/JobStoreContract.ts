@@ -94,6 +94,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           [one!.deviceId, two!.deviceId].toSorted((a, b) => (a < b ? -1 : 1))
         )
         yield* assertPages((page) => store.tasks(all.jobId, undefined, page), items)
+        const large = yield* insertProduct
+        const many = yield* insertDevices(large, Array.from({ length: 8 }, () => newDevice()))
+        const { jobId } = yield* create(large, { _tag: "Named", deviceIds: many.map(({ deviceId }) => deviceId) })
+        const ordered = yield* store.tasks(jobId, undefined, { page: 1, pageSize: 10 })
+        assert.deepStrictEqual(
+          ordered.items.map(({ deviceId }) => deviceId),
+          many.map(({ deviceId }) => deviceId).toSorted((a, b) => (a < b ? -1 : 1))
+        )
+        yield* assertPages((page) => store.tasks(jobId, undefined, page), ordered.items)
         assert.deepStrictEqual(items[0], {
           jobId: all.jobId,
           deviceId: items[0]!.deviceId,
