@@ -3,7 +3,15 @@
  * what is known of it under `<id>/object.json`, which is written last and makes the
  * object whole.
  */
-import { inParts, isObjectId, type NewObject, ObjectStore, ObjectTooLarge, type StoredObject } from "@device-cloud/core"
+import {
+  inParts,
+  isObjectId,
+  type NewObject,
+  ObjectStore,
+  ObjectTooLarge,
+  type StoredObject,
+  StoreError
+} from "@device-cloud/core"
 import { Clock, Effect, Layer, Option, Semaphore, Stream } from "effect"
 import { createHash } from "node:crypto"
 import { Bucket, type BucketOptions } from "./Bucket.ts"
@@ -76,7 +84,17 @@ const make = (bucket: Bucket) => {
 
   const find = (objectId: string) =>
     isObjectId(objectId)
-      ? Effect.map(bucket.text(factsOf(objectId)), Option.map((text) => JSON.parse(text) as StoredObject))
+      ? Effect.flatMap(bucket.text(factsOf(objectId)), (facts) =>
+        Effect.try({
+          try: () => Option.map(facts, (text) => JSON.parse(text) as StoredObject),
+          // A proxy has answered in the place of the service.
+          catch: () =>
+            new StoreError({
+              operation: "ObjectStore.find",
+              retryable: true,
+              cause: "The object storage answers no JSON"
+            })
+        }))
       : Effect.succeedNone
 
   return ObjectStore.of({

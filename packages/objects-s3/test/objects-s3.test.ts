@@ -157,6 +157,15 @@ describe.skipIf(!S3TestServer.isInstalled)(S3TestServer.named("objects on S3"), 
       }
     }).pipe(Effect.scoped))
 
+  it.live("a page that a proxy answers in the place of the service is no object", () =>
+    Effect.gen(function*() {
+      const proxy = yield* listening((_, response) => response.writeHead(200).end("<html>under maintenance"))
+      const store = yield* storeOf({ ...server, endpoint: proxy })
+      const error = yield* Effect.flip(store.find(newObject().objectId))
+      assert.isTrue(error.retryable)
+      assert.strictEqual(error.cause, "The object storage answers no JSON")
+    }).pipe(Effect.scoped))
+
   it.live("a redirect is a failure that is named", () =>
     Effect.gen(function*() {
       const redirecting = yield* listening((request, response) => {
