@@ -5,7 +5,7 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import { eventually } from "@device-cloud/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { jetstream, type JetStreamManager, jetstreamManager, type StreamConfig } from "@nats-io/jetstream"
-import { connect, headers, nanos, type NatsConnection } from "@nats-io/transport-node"
+import { connect, headers, nanos, type NatsConnection, nkeys } from "@nats-io/transport-node"
 import { Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from "node:net"
@@ -238,6 +238,32 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("events on NAT
       const refusals = [yield* refused, yield* refused].map(({ cause, message }) => [message, cause])
       const expected = ["JetStream cannot be used: the user may not subscribe to _INBOX.>", undefined]
       assert.deepStrictEqual(refusals, [expected, expected])
+    }))
+
+  it.live("go to a server that lets in who has the credentials file, however its lines end", () =>
+    Effect.gen(function*() {
+      const directory = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-nats-user-"))),
+        (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+      )
+      const user = nkeys.createUser()
+      const config = join(directory, "nats.conf")
+      yield* Effect.promise(() => writeFile(config, `authorization {users: [{nkey: ${user.getPublicKey()}}]}\n`))
+      const server = yield* NatsTestServer.make("-c", config)
+      yield* server.start
+      const lines = [
+        "-----BEGIN NATS USER JWT-----",
+        "eyJ0",
+        "------END NATS USER JWT------",
+        "",
+        "-----BEGIN USER NKEY SEED-----",
+        new TextDecoder().decode(user.getSeed()),
+        "------END USER NKEY SEED------"
+      ]
+      for (const [i, text] of [`${lines.join("\n")}\n`, lines.join("\n"), lines.join("\r\n")].entries()) {
+        const sink = yield* EventsNats.make({ url: server.url, credentials: { file: Redacted.make(text) } })
+        yield* sink.deliver([{ id: String(i), event: event(i) }])
+      }
     }))
 
   it.live("leave no connection behind when the publisher ends while it connects", () =>

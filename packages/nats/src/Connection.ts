@@ -61,6 +61,9 @@ export const connect = (options: ConnectionOptions): Effect.Effect<NatsConnectio
 /** The URL without what somebody may have written before the host. */
 const withoutSecrets = (url: string): string => url.replace(/\/\/[^/,]*@/g, "//")
 
+/** The client reads lines that end as those of Unix, the last one, too. */
+const linesOf = (text: string): Uint8Array => new TextEncoder().encode(`${text.replaceAll("\r\n", "\n")}\n`)
+
 const connectionOptions = ({ credentials, tls, url }: ConnectionOptions): NodeConnectionOptions => {
   const servers = url.split(",").map((server) => server.trim())
   const encrypted = tls !== undefined || servers.some((server) => server.startsWith("tls:"))
@@ -87,7 +90,7 @@ const connectionOptions = ({ credentials, tls, url }: ConnectionOptions): NodeCo
     ...credentials === undefined
       ? {}
       : "file" in credentials
-      ? { authenticator: credsAuthenticator(new TextEncoder().encode(Redacted.value(credentials.file))) }
+      ? { authenticator: credsAuthenticator(linesOf(Redacted.value(credentials.file))) }
       : "token" in credentials
       ? { token: Redacted.value(credentials.token) }
       : { user: credentials.user, pass: Redacted.value(credentials.password) }

@@ -30,7 +30,7 @@ const optionsOf = Effect.fnUntraced(function*({ natsCaFile, natsCredentialsFile 
 })
 
 /** A token and a seed, each between lines of its own. */
-const isCredentials = (text: string): boolean => (text.match(/-{3,}\n.+\n\s*-{3,}/g) ?? []).length >= 2
+const isCredentials = (text: string): boolean => (text.match(/-{3,}\r?\n.+\r?\n\s*-{3,}/g) ?? []).length >= 2
 
 /** What is no certificate, Node.js would trust without a word, and reach no server. */
 const isCertificates = (text: string): boolean => {
