@@ -12,6 +12,7 @@ import {
   type DeviceSession,
   DeviceSessions,
   type DisconnectReason,
+  Outage,
   TraceRecorder,
   untilStored
 } from "@device-cloud/core"
@@ -31,6 +32,8 @@ const maxTogether = 1000
 const leaveAfter = "30 seconds"
 /** How long a node that stops waits until others have attached its devices. */
 const handOverTime = "3 seconds"
+/** How often the cloud tries to end a connection at a broker that it does not reach. */
+const endAgainAfter = "5 seconds"
 
 /** A device at the broker, from the notice of its connection to the end of its session here. */
 interface Carried {
@@ -38,6 +41,8 @@ interface Carried {
   readonly key: string
   device?: CarriedConnection
   session?: DeviceSession
+  /** The connection has ended, or its share has gone to another node. */
+  isOver?: boolean
 }
 
 type Notice =
@@ -56,32 +61,50 @@ export const make = Effect.gen(function*() {
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   /** Those whose sessions are here, of all shares. */
   const attached = new Set<Carried>()
+  const outage = Outage.make("A connection to the broker could not be ended; trying again")
 
-  /** Ends what is here of a connection. */
-  const leave = Effect.fnUntraced(function*(carried: Carried) {
-    carried.connection.settle()
+  const detach = Effect.fnUntraced(function*(carried: Carried) {
     carried.device?.end()
     if (!attached.delete(carried) || carried.session === undefined) return
     yield* sessions.detach(carried.session)
   })
 
+  /** Ends what is here of a connection. */
+  const leave = (carried: Carried) =>
+    Effect.suspend(() => {
+      carried.connection.settle()
+      return detach(carried)
+    })
+
   const disconnect = (carried: Carried) =>
-    link.disconnect(carried.connection.clientId).pipe(
-      Effect.catchTag(
-        "BrokerUnreachable",
-        (error) => Effect.logWarning("A connection to the broker could not be ended", error)
-      )
+    Effect.suspend(() =>
+      carried.isOver === true
+        ? Effect.void
+        : Effect.andThen(link.disconnect(carried.connection.clientId), outage.over)
+    ).pipe(
+      Effect.tapError(outage.failed),
+      Effect.retry(Schedule.spaced(endAgainAfter)),
+      Effect.ignore
     )
+
+  /**
+   * Ends a connection here and at the broker. Its notice is not settled before: the
+   * next node of the share ends what this one could not.
+   */
+  const expel = (carried: Carried) =>
+    Effect.suspend(() => {
+      runFork(Effect.andThen(disconnect(carried), Effect.sync(carried.connection.settle)))
+      return detach(carried)
+    })
 
   const attach = Effect.fnUntraced(function*(carried: Carried) {
     const { connection } = carried
     const found = yield* untilStored(authenticator.admitted(connection.device))
-    if (Option.isNone(found)) return yield* Effect.andThen(disconnect(carried), leave(carried))
+    if (Option.isNone(found)) return yield* expel(carried)
     const onClose = (reason: DisconnectReason) =>
       Effect.sync(() => {
         // What closes the connection does not wait until the end of the session is stored.
-        runFork(leave(carried))
-        if (endsAtBroker.has(reason)) runFork(disconnect(carried))
+        runFork(endsAtBroker.has(reason) ? expel(carried) : leave(carried))
       })
     const device = new CarriedConnection(found.value, connection, { link, recorder, run: runFork, onClose })
     carried.device = device
@@ -89,7 +112,7 @@ export const make = Effect.gen(function*() {
     const session = yield* untilStored(
       Effect.catchTag(sessions.attach(device), "DeviceNotConnectable", () => Effect.succeed(undefined))
     ).pipe(Effect.onError(() => Effect.sync(() => attached.delete(carried))))
-    if (session === undefined) return yield* Effect.andThen(disconnect(carried), leave(carried))
+    if (session === undefined) return yield* expel(carried)
     carried.session = session
     // It was closed while it was attached.
     if (!attached.has(carried)) yield* sessions.detach(session)
@@ -131,6 +154,7 @@ export const make = Effect.gen(function*() {
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
+        for (const carried of known.values()) carried.isOver = true
         const left = Effect.forEach([...known.values()], leave, { concurrency: maxTogether, discard: true })
         runFork(Effect.andThen(Effect.sleep(leaveAfter), left))
       })
@@ -146,6 +170,7 @@ export const make = Effect.gen(function*() {
         const carried = known.get(id)
         if (carried === undefined) return
         known.delete(id)
+        carried.isOver = true
         Queue.offerUnsafe(queue, { _tag: "Disconnected", carried })
       }
     }
