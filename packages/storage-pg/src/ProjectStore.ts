@@ -27,8 +27,32 @@ const fromRow = (row: Row): Project => ({
   createdAt: row.created_at.getTime()
 })
 
-const make = ({ reads, sql }: Clients) =>
-  ProjectStore.of({
+/** What is counted of a project and goes with it. */
+const counted = ["access_key", "scene", "job", "device_group", "subscription"]
+
+const make = ({ reads, sql }: Clients) => {
+  /**
+   * Whoever adds access keys locks their table before the project, and whoever removes
+   * something that is counted locks it before its count: so does this. The foreign keys
+   * alone would remove the counts before some of what they count.
+   */
+  const remove = Effect.fnUntraced(function*(id: ProjectId) {
+    yield* sql`LOCK TABLE access_key IN ROW EXCLUSIVE MODE`
+    // Nothing is added to the project from here on.
+    yield* sql`SELECT FROM project WHERE id = ${id} FOR UPDATE`
+    const parts = counted.map((table) =>
+      sql`${sql(`${table}_rows`)} AS (DELETE FROM ${sql(table)} WHERE project_id = ${id})`
+    )
+    const rows = yield* sql`WITH executions AS (
+        DELETE FROM scene_execution WHERE scene_id IN (SELECT scene_id FROM scene WHERE project_id = ${id})
+      ), requests AS (
+        DELETE FROM request WHERE project_id = ${id}
+      ), ${sql.csv(parts)}
+      DELETE FROM project WHERE id = ${id} RETURNING id`
+    return rows.length > 0 ? "removed" as const : "not-found" as const
+  }, sql.withTransaction)
+
+  return ProjectStore.of({
     insert: ({ createdAt, id, name }) =>
       sql`INSERT INTO project (id, name, created_at) VALUES (${id}, ${name}, ${instant(createdAt)})
           ON CONFLICT DO NOTHING RETURNING id`.pipe(
@@ -52,14 +76,9 @@ const make = ({ reads, sql }: Clients) =>
         Effect.mapError(storeError("ProjectStore.list"))
       ),
     remove: (id) =>
-      sql`WITH executions AS (
-          DELETE FROM scene_execution WHERE scene_id IN (SELECT scene_id FROM scene WHERE project_id = ${id})
-        ), requests AS (
-          DELETE FROM request WHERE project_id = ${id}
-        )
-        DELETE FROM project WHERE id = ${id} RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0 ? "removed" as const : "not-found" as const),
+      remove(id).pipe(
         Effect.catchIf(isForeignKeyViolation, () => Effect.succeed("has-products" as const)),
         Effect.mapError(storeError("ProjectStore.remove"))
       )
   })
+}

@@ -6,6 +6,8 @@ import {
   ConfigurationStore,
   ConnectRefusalStore,
   type DeviceCloud,
+  type DeviceGroup,
+  DeviceGroupStore,
   DeviceId,
   DeviceName,
   DeviceStore,
@@ -23,6 +25,8 @@ import {
   type PresenceOutcome,
   PresenceStore,
   ProductStore,
+  ProjectId,
+  ProjectStore,
   QuotaStore,
   SceneId,
   SceneStore,
@@ -246,6 +250,27 @@ it.live("a device is created and another one removed: counts do not wait for eac
       assert.isTrue(Option.isSome(created) && Option.isSome(removed))
       const { unactive } = yield* DeviceStore.use((store) => store.count(projectId))
       assert.strictEqual(unactive, 1)
+    })
+  ))
+
+it.live("a project is removed while something is removed that is counted of it", () =>
+  withNodes(({ onOther, sql }) =>
+    Effect.gen(function*() {
+      const projectId = ProjectId.make("counted")
+      yield* ProjectStore.use((store) => store.insert({ id: projectId, name: "counted", createdAt: now }))
+      const group = { projectId, name: "a", desc: "", query: null, createdAt: now, updatedAt: now }
+      const inserted = yield* DeviceGroupStore.use((store) => store.insert(group))
+      assert.isObject(inserted)
+      const { groupId } = inserted as DeviceGroup
+      const removed = yield* inTurn(
+        sql,
+        sql`SELECT FROM project_usage WHERE project_id = ${projectId} AND quota = 'deviceGroups' FOR UPDATE`,
+        [
+          ProjectStore.use((store) => store.remove(projectId)),
+          onOther(DeviceGroupStore.use((store) => store.remove(projectId, groupId)))
+        ]
+      )
+      assert.deepStrictEqual(removed, ["removed", false])
     })
   ))
 
