@@ -8,7 +8,8 @@ import type { SqlClient, Statement } from "effect/sql"
  * about them go by their foreign keys. `returning`: columns of `device` and
  * `product`, with `device_id` among them. The names of the devices stay for the
  * feed. Nobody can read the history any more; it goes when history is maintained.
- * The devices are locked first, in the order in which others lock several.
+ * The devices are locked first, and then their shadows, in the order in which others
+ * lock several: a plan may remove the devices in any order.
  */
 export const removeDevices = <Row extends object>(
   sql: SqlClient.SqlClient,
@@ -18,9 +19,13 @@ export const removeDevices = <Row extends object>(
   sql<Row>`
     WITH locked AS (
       SELECT device_id FROM device WHERE ${which} ORDER BY device_id FOR UPDATE
+    ), shadows AS (
+      SELECT device_id FROM shadow WHERE device_id IN (SELECT device_id FROM locked) ORDER BY device_id FOR UPDATE
     ), removed AS (
       DELETE FROM device USING locked, product
       WHERE device.device_id = locked.device_id AND product.product_key = device.product_key
+        -- Known before the first device is removed.
+        AND (SELECT count(*) FROM shadows) >= 0
       RETURNING device.id AS feed_number, device.project_id AS feed_project, ${returning}
     ), former AS (
       INSERT INTO former_device (id, device_id, project_id, product_key, device_name)

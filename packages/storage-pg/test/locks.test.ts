@@ -55,14 +55,15 @@ const withNodes = <E>(
     /** Runs an effect on the other node. */
     readonly onOther: <A, E>(effect: Effect.Effect<A, E, Stores>) => Effect.Effect<A, E>
     readonly devices: readonly [Device, Device]
-  }) => Effect.Effect<void, E, Stores>
+  }) => Effect.Effect<void, E, Stores>,
+  /** The kind of plan that the database avoids: tables are too large to be read whole. */
+  avoided = "enable_seqscan"
 ) =>
   Effect.gen(function*() {
     const url = yield* newDatabase
-    // As in tables that are too large to be read whole.
     yield* Effect.flatMap(
       PgClient.PgClient,
-      (sql) => sql`ALTER DATABASE ${sql(new URL(Redacted.value(url)).pathname.slice(1))} SET enable_seqscan = off`
+      (sql) => sql`ALTER DATABASE ${sql(new URL(Redacted.value(url)).pathname.slice(1))} SET ${sql(avoided)} = off`
     ).pipe(Effect.provide(PgClient.layer({ url })))
     const stores = StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
     const other = yield* Layer.build(Layer.fresh(stores))
@@ -135,10 +136,10 @@ const named = (name: string): NewDevice => ({
   createdAt: Date.now()
 })
 
-/** A batch of devices whose ids are not in the order of their numbers. */
-const insertBatch = ({ productKey, projectId }: Device) =>
+/** A batch of devices whose ids are, by default, not in the order of their numbers. */
+const insertBatch = ({ productKey, projectId }: Device, names: ReadonlyArray<string> = ["b", "a"]) =>
   Effect.gen(function*() {
-    const devices = [named("b"), named("a")]
+    const devices = names.map(named)
     const store = yield* DeviceStore
     const batch = yield* store.insertBatch(projectId, productKey, { description: "", createdAt: 0 }, devices)
     return {
@@ -346,6 +347,23 @@ it.live("a batch is removed while its devices connect", () =>
       assert.strictEqual(removed, 2)
     })
   ))
+
+for (const names of [["a", "b"], ["b", "a"]]) {
+  it.live(`a batch of devices, ${names.join(" before ")}, is removed while their shadows are written`, () =>
+    withNodes(({ devices: [device], onOther, sql }) =>
+      Effect.gen(function*() {
+        const { remove } = yield* insertBatch(device, names)
+        const [a, b] = [DeviceId.make("a"), DeviceId.make("b")]
+        const modifications = [next(a), next(b)]
+        yield* modify(modifications)
+        const [removed, versions] = yield* inTurn(sql, rowOf(sql, "shadow", { deviceId: b }), [
+          remove,
+          onOther(modify(modifications))
+        ])
+        assert.strictEqual(removed, 2)
+        assert.deepStrictEqual(versions, [-1, -1])
+      }), "enable_nestloop"))
+}
 
 it.live("a batch is removed while a job is created for the product", () =>
   withNodes(({ devices: [device], onOther, sql }) =>
