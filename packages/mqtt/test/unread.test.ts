@@ -1,11 +1,13 @@
-import { defaultProjectId, ThingModels } from "@device-cloud/core"
+import { defaultProjectId, DeviceId, DeviceName, ProductKey, ThingModels } from "@device-cloud/core"
 import type { Limits } from "@device-cloud/mqtt"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, it as plain, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import type { Client } from "aedes"
+import { Effect, Fiber } from "effect"
 import { Duplex } from "node:stream"
+import { MqttConnection } from "../src/session/MqttConnection.ts"
 import { Output, UnsentOutput } from "../src/session/UnsentOutput.ts"
 
 /** A stream into which so many bytes were written, and which sends none. */
@@ -23,6 +25,54 @@ const make = (limits: { readonly bytes?: number; readonly time?: number }) => {
 }
 
 const isEnded = ({ stream }: Output) => stream.destroyed
+
+plain.effect(
+  "replies to what a device still says do not cut off the last message that it has not read",
+  () =>
+    Effect.gen(function*() {
+      const packets: Array<Buffer> = []
+      const unread: Array<() => void> = []
+      const stream = new Duplex({
+        read() {},
+        write(bytes: Buffer, _, done) {
+          packets.push(bytes)
+          unread.push(done)
+        }
+      })
+      const connection = new MqttConnection({
+        client: { closed: false, subscriptions: {} } as unknown as Client,
+        stream,
+        device: {
+          deviceId: DeviceId.make("d"),
+          projectId: defaultProjectId,
+          productKey: ProductKey.make("p"),
+          deviceName: DeviceName.make("n"),
+          validateType: "weak"
+        },
+        ip: "192.0.2.1",
+        transport: "mqtt",
+        recorder: { isOn: () => false, isTraced: () => false, note() {}, noteNamed() {}, changed: Effect.void },
+        certificate: undefined,
+        route: () => undefined,
+        readiness: { quiet: 0, longest: 0, shadow: 0, now: () => 0, awaited: new Set() },
+        unsent: make({}).unsent,
+        maxUnsentBytes: 1000
+      })
+      connection.opened()
+      connection.send("last", "message", 0)
+      const closing = yield* Effect.forkChild(connection.close("deleted"), { startImmediately: true })
+      connection.send("reply", "message", 0)
+      connection.confirm(1)
+      const ended = new Promise((resolve) => stream.once("finish", resolve).once("close", resolve))
+      for (const read of unread) read()
+      yield* Effect.promise(() => ended)
+      assert.isFalse(stream.destroyed)
+      assert.include(String(packets), "last")
+      assert.notInclude(String(packets), "reply")
+      stream.destroy()
+      yield* Fiber.join(closing)
+    })
+)
 
 plain("above the limit of bytes the connection that was not read for longest ends", () => {
   const { ended, unsent } = make({})

@@ -239,7 +239,7 @@ export class MqttConnection implements DeviceConnection {
       this.#held.push(() => this.send(topic, payload, maxQos, acknowledged, confirms))
       return
     }
-    if (this.#client.closed || this.#stream.destroyed) return
+    if (!this.#isOpen()) return
     const packetId = maxQos === 1 && this.subscriptions.qosOf(topic) === 1 ? this.#nextPacketId() : undefined
     if (packetId !== undefined && acknowledged !== undefined) this.#unacknowledged.set(packetId, acknowledged)
     if (typeof payload === "string" || Buffer.isBuffer(payload)) {
@@ -269,7 +269,7 @@ export class MqttConnection implements DeviceConnection {
     if (this.#postponed.length === 0) return
     const postponed = this.#postponed
     this.#postponed = []
-    const isOpen = !this.#client.closed && !this.#stream.destroyed
+    const isOpen = this.#isOpen()
     for (const send of postponed) {
       if (isOpen) this.whenRoom(send)
       else send(false)
@@ -289,8 +289,14 @@ export class MqttConnection implements DeviceConnection {
 
   /** Confirms a QoS 1 packet that gets no reply. */
   confirm(packetId: number): void {
-    if (!this.#client.closed && !this.#stream.destroyed) {
-      writeInTurn(this.#stream, PublishPacket.confirmation(packetId))
-    }
+    if (this.#isOpen()) writeInTurn(this.#stream, PublishPacket.confirmation(packetId))
+  }
+
+  /**
+   * Whether the device still gets something. A write to a socket that the cloud is ending
+   * would cut it, and the last message could be lost.
+   */
+  #isOpen(): boolean {
+    return !this.#client.closed && this.#stream.writable
   }
 }
