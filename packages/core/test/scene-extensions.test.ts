@@ -1,8 +1,17 @@
-import { defaultProjectId, SceneAction, SceneCondition, SceneExtensions, Scenes } from "@device-cloud/core"
+import {
+  defaultProjectId,
+  type Execution,
+  SceneAction,
+  SceneCondition,
+  SceneExtensions,
+  Scenes
+} from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { eventually } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { everyStorage } from "../../../vitest.storages.ts"
 import { cloudOn, executionsOf, newScene, settle } from "./SceneFixtures.ts"
 
 /** Ends as the fiber does that it joins: by an interrupt. */
@@ -119,6 +128,39 @@ for (const [name, result] of Object.entries(oddResults)) {
         assert.deepStrictEqual((yield* executionsOf(asking)).map(({ reason, status }) => [status, reason]), [
           ["not_met", "Condition 1 does not hold: Internal error"]
         ])
+      }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(SceneExtensions.layer([act, ask])))))
+    }))
+}
+
+const hasEnded = { until: ([latest]: ReadonlyArray<Execution>) => latest?.dueAt === null }
+
+for (const [name, storage] of everyStorage) {
+  it.live(`of what an application's part says, the beginning is kept, as every store can keep it, on ${name}`, () =>
+    Effect.gen(function*() {
+      const stores = yield* Layer.build(storage)
+      const said = `a\0\ud800${"x".repeat(1020)}\u{1f600}${"x".repeat(100_000)}`
+      const kept = `a\ufffd\ufffd${"x".repeat(1020)}`
+      const act = SceneAction.make({
+        uri: "action/test/say",
+        params: Schema.Struct({}),
+        attempt: () => Effect.succeed(SceneAction.succeeded(said))
+      })
+      const ask = SceneCondition.make({
+        uri: "condition/test/say",
+        params: Schema.Struct({}),
+        judge: () => Effect.succeed({ verdict: "fails", source: "test", time: null, reason: said })
+      })
+      yield* Effect.gen(function*() {
+        const acting = yield* newScene({ actions: [{ URI: "action/test/say", params: {} }] })
+        const asking = yield* newScene({ conditions: [{ URI: "condition/test/say", params: {} }] })
+        const runBoth = yield* newScene({
+          actions: [acting, asking].map((sceneId) => ({ URI: "action/rule", params: { scene_id: sceneId } }))
+        })
+        yield* (yield* Scenes).run(defaultProjectId, runBoth)
+        const [acted] = yield* eventually(executionsOf(acting), hasEnded)
+        assert.deepStrictEqual(acted!.outcomes.map(({ detail }) => detail), [kept])
+        const [asked] = yield* eventually(executionsOf(asking), hasEnded)
+        assert.deepStrictEqual([asked!.status, asked!.reason], ["not_met", `Condition 1 does not hold: ${kept}`])
       }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(SceneExtensions.layer([act, ask])))))
     }))
 }

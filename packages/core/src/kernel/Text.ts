@@ -24,6 +24,10 @@ export const NonBlankText = (maxLength: number) =>
 export const beginning = (text: string, maxLength: number): string =>
   text.length > maxLength ? text.slice(0, maxLength).replace(/[\uD800-\uDBFF]$/, "") : text
 
+/** Like {@link beginning}, as every store can keep it: U+FFFD takes the place of NUL characters and unpaired surrogates. */
+export const keptBeginning = (text: string, maxLength: number): string =>
+  beginning(text, maxLength).replace(/[\0\p{Cs}]/gu, "\uFFFD")
+
 /** Characters that end or hide a part of a line: controls, line separators, marks of direction, unpaired surrogates. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 

@@ -7,6 +7,7 @@
 import { Effect, Result, Schema } from "effect"
 import { type InputIssue, inputIssues } from "../../kernel/InvalidInput.ts"
 import { isFiniteJson, type Json } from "../../kernel/Json.ts"
+import { keptBeginning } from "../../kernel/Text.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { SceneId } from "./SceneId.ts"
 
@@ -50,6 +51,12 @@ export const refuseJson = (json: CustomParams): string | undefined =>
   !isFiniteJson(json, maxNesting) || JSON.stringify(json).length > maxLength
     ? `Expected JSON of at most ${maxNesting} levels and ${maxLength} characters`
     : undefined
+
+/** How much an execution shows of a sentence of a part, in UTF-16 code units. */
+const maxSentence = 1024
+
+/** A sentence of a custom part, as an execution shows it. */
+export const shownSentence = (text: string): string => keptBeginning(text, maxSentence)
 
 /** The schema of a custom part's parameters. Its decoded form may be any value. */
 export type ParamsSchema<Params> = Schema.Codec<Params, unknown>

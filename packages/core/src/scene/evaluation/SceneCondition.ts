@@ -22,7 +22,13 @@
 import { Effect, Result } from "effect"
 import { given, resulting } from "../../kernel/GivenEffect.ts"
 import type { ProjectId } from "../../project/Project.ts"
-import { type CustomKind, type CustomParams, type CustomPart, customPart } from "../definition/CustomPart.ts"
+import {
+  type CustomKind,
+  type CustomParams,
+  type CustomPart,
+  customPart,
+  shownSentence
+} from "../definition/CustomPart.ts"
 import type { SceneId } from "../definition/SceneId.ts"
 import type { SceneEvent } from "../matching/SceneEvent.ts"
 import { type Finding, isFinding } from "./SceneEvaluator.ts"
@@ -66,7 +72,8 @@ export const make = <Params, R = never, R2 = never>(
     /**
      * Finds out whether the condition holds. It changes nothing: it also runs when
      * somebody asks what an event would do. A judge that dies, results in something
-     * else or takes longer than 10 seconds counts as a condition that fails.
+     * else or takes longer than 10 seconds counts as a condition that fails. Of
+     * `reason`, the first 1,024 characters are kept.
      */
     readonly judge: (params: Params, context: JudgeContext) => Effect.Effect<Finding, never, R2>
   }
@@ -82,6 +89,7 @@ export const make = <Params, R = never, R2 = never>(
           onSuccess: (decoded) =>
             run(given(kind.uri, () => kind.judge(decoded, context))).pipe(
               resulting(kind.uri, "a finding", isFinding),
+              Effect.map((finding) => ({ ...finding, reason: shownSentence(finding.reason) })),
               Effect.timeoutOrElse({
                 duration: timeLimit,
                 orElse: () => Effect.succeed(undecided(`${kind.uri} was not judged within ${timeLimit}`))

@@ -18,7 +18,13 @@
 import { Effect, Result } from "effect"
 import { given, resulting } from "../../kernel/GivenEffect.ts"
 import type { ProjectId } from "../../project/Project.ts"
-import { type CustomKind, type CustomParams, type CustomPart, customPart } from "../definition/CustomPart.ts"
+import {
+  type CustomKind,
+  type CustomParams,
+  type CustomPart,
+  customPart,
+  shownSentence
+} from "../definition/CustomPart.ts"
 import type { Scene } from "../definition/Scene.ts"
 import type { SceneEvent } from "../matching/SceneEvent.ts"
 import { type Attempt, failed, isAttempt, tryAgain } from "./Execution.ts"
@@ -62,7 +68,7 @@ export const make = <Params, R = never, R2 = never>(
      * Does it, and returns what it led to. After `tryAgain`, or if it takes longer
      * than 60 seconds, the action is attempted again after 1, 4, 16, 64 and 256
      * seconds, and then fails. An attempt that dies, or results in something else,
-     * fails at once.
+     * fails at once. Of `detail`, the first 1,024 characters are kept.
      */
     readonly attempt: (params: Params, context: AttemptContext) => Effect.Effect<Attempt, never, R2>
   }
@@ -78,6 +84,7 @@ export const make = <Params, R = never, R2 = never>(
           onSuccess: (decoded) =>
             run(given(kind.uri, () => kind.attempt(decoded, context))).pipe(
               resulting(kind.uri, "what became of the action", isAttempt),
+              Effect.map(({ detail, status }) => ({ status, detail: shownSentence(detail) })),
               Effect.timeoutOrElse({
                 duration: timeLimit,
                 orElse: () => Effect.succeed(tryAgain(`The attempt did not end within ${timeLimit}`))
