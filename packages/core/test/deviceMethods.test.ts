@@ -6,7 +6,48 @@ import { Context, Effect, Fiber, Layer, Result, Schema } from "effect"
 /** What the handlers of the test need. */
 class Prefix extends Context.Service<Prefix, string>()("test/Prefix") {}
 
+const circular: { self?: unknown } = {}
+circular.self = circular
+
+/** What a program without types may reply. */
+const oddReplies: Record<string, unknown> = {
+  "undefined": undefined,
+  "null": null,
+  "a text": "done",
+  "no code": { message: "success", data: {} },
+  "another code": { code: Number.NaN, message: "success", data: {} },
+  "another message": { code: 200, message: 1, data: {} },
+  "a bigint": { code: 200, message: "success", data: { energy: [1n] } },
+  "data inside itself": { code: 200, message: "success", data: circular },
+  "a text as bytes": { code: 200, message: "success", data: {}, encodedData: "{}" }
+}
+const oddReply = (name: string) =>
+  (Object.hasOwn(oddReplies, name) ? oddReplies[name] : DeviceReply.success({})) as DeviceReply.DeviceReply
+
 const methods = DeviceMethods.layer([
+  DeviceMethod.answer({
+    name: "thing.acme.oddAnswer",
+    lane: "reports",
+    reply: ({ params }) => oddReply(params as string)
+  }),
+  DeviceMethod.update({
+    name: "thing.acme.oddUpdate",
+    decode: Schema.String,
+    update: (name, state, { receivedAt }) => {
+      state.report([["half", { value: 1, time: receivedAt }]], receivedAt)
+      return oddReply(name)
+    }
+  }),
+  DeviceMethod.request({
+    name: "thing.acme.oddRequest",
+    decode: Schema.String,
+    handle: (name) => Effect.succeed(oddReply(name))
+  }),
+  DeviceMethod.requests({
+    name: "thing.acme.oddRequests",
+    decode: Schema.String,
+    handle: (requests) => Effect.succeed(requests.map(({ request }) => oddReply(request)))
+  }),
   DeviceMethod.request({
     name: "thing.acme.selftest",
     decode: Schema.Struct({ level: Schema.Int }),
@@ -172,6 +213,29 @@ layer(cloud)("device methods of an application", (it) => {
         assert.deepStrictEqual(replies.map(({ code }) => code), [200, 500, 200, 200])
         // Those who come later find a server that still works.
         assert.strictEqual((yield* device.send(method, false)).code, 200)
+      }))
+  }
+
+  for (const [name, reply] of Object.entries(oddReplies)) {
+    it.effect(`a message whose method replies ${name} is refused alone, and leaves nothing half done`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(oddReply(name), reply)
+        const device = yield* connect
+        const other = yield* connect
+        const replies = yield* Effect.all([
+          device.postProperties({ before: 1 }),
+          device.send("thing.acme.oddAnswer", name),
+          device.send("thing.acme.oddUpdate", name),
+          device.send("thing.acme.oddRequest", "fine"),
+          device.send("thing.acme.oddRequest", name),
+          device.send("thing.acme.oddRequests", name),
+          device.send("thing.acme.oddRequests", "fine"),
+          device.postProperties({ after: 1 }),
+          other.postProperties({ on: 1 })
+        ], { concurrency: "unbounded" })
+        assert.deepStrictEqual(replies.map(({ code }) => code), [200, 500, 500, 200, 500, 500, 200, 200, 200])
+        assert.deepStrictEqual(yield* reportedOf(device.device.deviceId), ["before", "after"])
+        assert.deepStrictEqual(yield* reportedOf(other.device.deviceId), ["on"])
       }))
   }
 

@@ -3,6 +3,7 @@
  */
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import type { Shadow } from "../shadow/Shadow.ts"
+import { checkedReply } from "./CheckedReply.ts"
 import type { Update } from "./DeviceMethod.ts"
 import { type DeviceReply, systemError } from "./DeviceReply.ts"
 import type { DeviceState } from "./DeviceState.ts"
@@ -60,7 +61,7 @@ export interface DeviceResult {
 
 /**
  * Returns the part of the transaction that belongs to one device. An update that
- * throws is refused with `systemError`; the others run again from the stored
+ * throws, or gives no reply, is refused with `systemError`; the others run again from the stored
  * shadow without it. An update that sets off too many reactions is taken back. If
  * something may react to a change of a property, all run again in a state that
  * follows changes: that costs a report a microsecond, and few reports need it.
@@ -125,7 +126,7 @@ const applyAll = (
     state.begin()
     let reply: DeviceReply = tooManyReactions
     try {
-      reply = update(state)
+      reply = checkedReply(update(state))
     } catch (defect) {
       if (!state.mustFollow && state.reactions <= maxReactions) {
         defects.set(update, defect)

@@ -17,6 +17,7 @@ import * as Outage from "../kernel/Outage.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
 import type { Lane } from "./DeviceMethod.ts"
+import { checkedReply } from "./CheckedReply.ts"
 import { DeviceMethods, type RegisteredMethod } from "./DeviceMethods.ts"
 import { type DeviceReply, systemError } from "./DeviceReply.ts"
 import { DeviceState } from "./DeviceState.ts"
@@ -166,6 +167,7 @@ const make = Effect.gen(function*() {
         () => run[0]!.method.handle!(run.map(({ message, request }) => ({ request: request as never, message })))
       )
     ).pipe(
+      Effect.map((replies) => run.map((_, i) => checkedReply(replies[i]!))),
       Effect.catchCause((cause) =>
         run.length > 1
           ? Effect.map(Effect.forEach(run, (one) => handle([one])), Array.flatten)
@@ -178,7 +180,7 @@ const make = Effect.gen(function*() {
     for (const run of UplinkBatch.runsOf(requests)) {
       const handled = yield* handle(run)
       run.forEach(({ place }, i) => {
-        replies[place] = handled[i] ?? systemError
+        replies[place] = handled[i]!
       })
     }
   })

@@ -6,6 +6,7 @@ import { Option } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
 import { type DeviceId, type DeviceIdentity, deviceKey } from "../device/Device.ts"
 import type { DomainEvent } from "../events/DomainEvent.ts"
+import { checkedReply } from "./CheckedReply.ts"
 import type { FindSubDevice, Plan, Update } from "./DeviceMethod.ts"
 import type { DeviceMethods, RegisteredMethod } from "./DeviceMethods.ts"
 import { deviceNotFound, type DeviceReply, noTopology, success, systemError, topicError } from "./DeviceReply.ts"
@@ -97,10 +98,12 @@ export const sort = (
     if (known === undefined) byDevice.set(device.deviceId, new DeviceUpdates(device, placed))
     else known.add(placed)
   }
-  /** A method that throws refuses only its own message. */
+  /** A method that throws, or gives no reply, refuses only its own message. */
   const planOf = (method: RegisteredMethod, message: UplinkMessage): Plan => {
     try {
-      return method.plan(message, find)
+      const plan = method.plan(message, find)
+      if (plan._tag === "Reply") checkedReply(plan.reply)
+      return plan
     } catch (defect) {
       onDefect(defect)
       return { _tag: "Reply", reply: systemError }
