@@ -62,6 +62,17 @@ it.effect("a sink gets what is there, what comes, and after a restart what it ha
     assert.deepStrictEqual(yield* taken, [1, 2, 3, 4])
   }).pipe(Effect.provide(stores)))
 
+it.effect("a sink that returns something else than an Effect has taken nothing", () =>
+  Effect.gen(function*() {
+    // TypeScript forbids it; JavaScript does not.
+    const results: Array<unknown> = [[], Promise.resolve(), undefined]
+    const { deliver, taken } = yield* keeping
+    yield* append(1, 2)
+    yield* start({ deliver: (entries) => results.length > 0 ? (results.shift() as never) : deliver(entries) })
+    yield* TestClock.adjust("5 seconds")
+    assert.deepStrictEqual([results, yield* taken], [[], [1, 2]])
+  }).pipe(Effect.provide(stores)))
+
 it.effect("what a sink does not take comes again, whole, until it takes it; the log tells why, and of the end", () =>
   Effect.gen(function*() {
     const isOpen = yield* Ref.make(false)

@@ -6,6 +6,7 @@
  * seconds when that node dies.
  */
 import { type Cause, Clock, Effect, Layer, Metric, Option, Schema } from "effect"
+import { given } from "../kernel/GivenEffect.ts"
 import * as Outage from "../kernel/Outage.ts"
 import { FeedReaderStore, type HeldReader } from "./FeedReaderStore.ts"
 import { type FeedEntry, type FeedPage, type FeedPlace, type FeedSelection, FeedStore } from "./FeedStore.ts"
@@ -114,7 +115,7 @@ const make = Effect.fnUntraced(function*({ deliver, name, select }: EventSink) {
       const isEmpty = page.entries.length === 0
       if (!isEmpty) {
         yield* measure(place, page)
-        yield* deliver(page.entries)
+        yield* given(`deliver of the event sink ${name}`, () => deliver(page.entries))
         yield* Metric.update(Metric.withAttributes(delivered, ofSink), page.entries.length)
       }
       yield* recovered
