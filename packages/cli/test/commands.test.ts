@@ -215,7 +215,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.match(other.error, /in version \d+ \(40904\)/)
     }))
 
-  it.effect("a number that is too large is a usage failure: it is no null, which would remove what is desired", () =>
+  it.effect("a number that is too large is a usage failure: it is no null, which would remove what is desired, nor its neighbour", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
       const { device_id } = yield* createDevice(product_key)
@@ -225,6 +225,8 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
         const args of [
           ["shadows", "set", device_id, "power=1e999"],
           ["shadows", "set", device_id, "power=[{\"deep\":-1e999}]"],
+          ["shadows", "set", device_id, "power=9007199254740993"],
+          ["shadows", "set", device_id, "power=[{\"\\\"deep\":-9007199254740993}]"],
           ["scenes", "create", "--triggers", "[1e999]"],
           ["jobs", "create", "--data", `{"document":{"power":1e999}}`],
           ["models", "import", product_key, yield* temporary("model.json", huge)]
@@ -236,6 +238,16 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       }
       const { thing_shadow } = yield* json("shadows", "get", device_id)
       assert.deepStrictEqual(thing_shadow.state.desired, { power: 5 })
+      // Numbers that are sent as they are, and texts that look like others.
+      const fine = { power: [9007199254740992, -1e20, 0.1], name: "9007199254740993" }
+      yield* cli(
+        "shadows",
+        "set",
+        device_id,
+        ...Object.entries(fine).map(([id, of]) => `${id}=${JSON.stringify({ of })}`)
+      )
+      const { thing_shadow: after } = yield* json("shadows", "get", device_id)
+      assert.deepInclude(after.state.desired, { power: { of: fine.power }, name: { of: fine.name } })
     }))
 
   it.effect("every command says what it takes", () =>
