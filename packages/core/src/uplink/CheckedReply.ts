@@ -10,12 +10,12 @@ const maxNesting = 1000
  * Returns the reply. Throws if it is none, or has what no transport can encode: programs may give what their
  * compiler has not seen.
  */
-export const checkedReply = (reply: DeviceReply): DeviceReply => {
+export const checkedReply = (reply: DeviceReply | undefined): DeviceReply => {
   if (!isReply(reply)) throw new TypeError("A method of a device gives something else than a reply that is JSON")
   return reply
 }
 
-const isReply = (reply: DeviceReply | null | undefined): boolean =>
+const isReply = (reply: DeviceReply | null | undefined): reply is DeviceReply =>
   typeof reply === "object" && reply !== null && Number.isInteger(reply.code) && typeof reply.message === "string" &&
   isEncodable(reply.data, maxNesting) && isBytes(reply.encodedData) && isBytes(reply.bytes)
 

@@ -10,7 +10,6 @@ import type { DeviceIdentity } from "../device/Device.ts"
 import { given } from "../kernel/GivenEffect.ts"
 import { inputIssues } from "../kernel/InvalidInput.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
-import { checkedReply } from "./CheckedReply.ts"
 import { type DeviceReply, fieldError, systemError } from "./DeviceReply.ts"
 import type { DeviceState } from "./DeviceState.ts"
 import type { SubDeviceName } from "./SubDeviceDirectory.ts"
@@ -220,7 +219,6 @@ export const request = <A, R = never>(
 /** Repeats one request until the store can be reached; a failure refuses only this request. */
 const alone = <R>(handled: Effect.Effect<DeviceReply, StoreError, R>) =>
   untilStored(handled).pipe(
-    Effect.map(checkedReply),
     Effect.catchCause((cause) =>
       Effect.as(Effect.logError("A request of a device could not be carried out", cause), systemError)
     )

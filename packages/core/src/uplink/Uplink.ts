@@ -2,7 +2,7 @@
  * Takes every message of every device. `Uplink` sorts messages by the registry of
  * device methods, commits them in batches, and replies after the commit.
  */
-import { Array, Clock, Context, Effect, Exit, Layer, Option } from "effect"
+import { Array, type Cause, Clock, Context, Effect, Exit, Layer, Option } from "effect"
 import { ProjectActivity } from "../activity/ProjectActivity.ts"
 import { Troubles } from "../activity/Troubles.ts"
 import { CommandAnswers } from "../command/CommandAnswers.ts"
@@ -167,13 +167,19 @@ const make = Effect.gen(function*() {
         () => run[0]!.method.handle!(run.map(({ message, request }) => ({ request: request as never, message })))
       )
     ).pipe(
-      Effect.map((replies) => run.map((_, i) => checkedReply(replies[i]!))),
+      Effect.flatMap((replies) => Effect.forEach(run, (_, i) => replyOf(replies[i]))),
       Effect.catchCause((cause) =>
         run.length > 1
           ? Effect.map(Effect.forEach(run, (one) => handle([one])), Array.flatten)
-          : Effect.as(Effect.logError("A request of a device could not be carried out", cause), [systemError])
+          : Effect.map(refused(cause), Array.of)
       )
     )
+
+  const refused = (cause: Cause.Cause<unknown>) =>
+    Effect.as(Effect.logError("A request of a device could not be carried out", cause), systemError)
+
+  /** What was carried out does not run again for a reply that is none. */
+  const replyOf = (reply: DeviceReply | undefined) => Effect.catchCause(Effect.sync(() => checkedReply(reply)), refused)
 
   /** Runs requests in order; neighbours with the same handler run together. */
   const runRequests = Effect.fnUntraced(function*({ replies, requests }: UplinkBatch.UplinkBatch) {
