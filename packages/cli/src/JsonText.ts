@@ -2,12 +2,16 @@
  * JSON that a user has written.
  */
 
-/** Reads it. Throws a `RangeError` if a number is too large: it would be sent as null, or as its neighbour. */
-export const parseJson = (text: string): unknown => {
-  const value: unknown = JSON.parse(text, (_, value: unknown) => {
+/** Reads it. Throws a `RangeError` if a number is too large: it would be sent as null. */
+export const parseJson = (text: string): unknown =>
+  JSON.parse(text, (_, value: unknown) => {
     if (value === Infinity || value === -Infinity) throw tooLarge()
     return value
   })
+
+/** Reads it. Throws a `RangeError` also if a whole number would be sent as its neighbour. */
+export const parseExactly = (text: string): unknown => {
+  const value = parseJson(text)
   if (wholeNumbers(text).some((number) => BigInt(number) !== BigInt(Number(number)))) throw tooLarge()
   return value
 }

@@ -106,7 +106,7 @@ const showCommand = Command.make(
 export const modelCommands = [showCommand, importCommand, exportCommand]
   .map((command) => Command.provide(command as typeof showCommand, Server.layer))
 
-/** Reads a thing model from a file. */
+/** Reads a thing model from a file. The bounds of vendors, such as 18446744073709551615, may be rounded. */
 export const readDocument = Effect.fnUntraced(function*(file: string) {
   const text = yield* (yield* FileSystem.FileSystem).readFileString(file).pipe(
     Effect.mapError(unreadable(file))

@@ -6,7 +6,7 @@ import { Console, Effect, FileSystem, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { failure, unreadable, usage } from "./CommandFailure.ts"
 import { ShowSecret } from "./GlobalFlags.ts"
-import { parseJson } from "./JsonText.ts"
+import { parseExactly } from "./JsonText.ts"
 import { type Operation, type OperationId, type Parameter, readable } from "./Operation.ts"
 import * as Output from "./Output.ts"
 import { type Envelope, Server } from "./Server.ts"
@@ -208,7 +208,7 @@ const flagOf = ({ description, name, required, schema }: Parameter): Flag.Flag<u
       return Flag.String(flag).pipe(
         Flag.withDescription(required ? `${description} (required)`.trim() : description),
         Flag.withMetavar("json"),
-        Flag.mapTryCatch(parseJson, (error) => error instanceof RangeError ? error.message : "not JSON"),
+        Flag.mapTryCatch(parseExactly, (error) => error instanceof RangeError ? error.message : "not JSON"),
         Flag.optional
       )
   }
@@ -292,7 +292,7 @@ export const readData = Effect.fnUntraced(function*(argument: string) {
     )
     : argument
   const value = yield* Effect.try({
-    try: () => parseJson(text),
+    try: () => parseExactly(text),
     catch: (error) =>
       usage(error instanceof RangeError ? `--data: ${error.message}` : `--data must be JSON, not ${text}`)
   })
@@ -323,7 +323,7 @@ const assign = Effect.fnUntraced(function*(
 
 const jsonOrText = (text: string): unknown => {
   try {
-    return parseJson(text)
+    return parseExactly(text)
   } catch (error) {
     if (error instanceof RangeError) throw error
     return text

@@ -238,6 +238,10 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       }
       const { thing_shadow } = yield* json("shadows", "get", device_id)
       assert.deepStrictEqual(thing_shadow.state.desired, { power: 5 })
+      // A bound of a vendor's model may be rounded.
+      const bounded = huge.replace("1e999", "18446744073709551615")
+      const file = yield* temporary("bounded.json", bounded)
+      assert.strictEqual((yield* cli("models", "import", (yield* createProduct()).product_key, file)).code, 0)
       // Numbers that are sent as they are, and texts that look like others.
       const fine = { power: [9007199254740992, -1e20, 0.1], name: "9007199254740993" }
       yield* cli(
