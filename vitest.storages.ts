@@ -38,14 +38,14 @@ export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = 
   Effect.map(newDatabase, (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
 )
 
-/** How many statements on the database wait for a lock. */
-export const blockedStatements = (sql: SqlClient.SqlClient) =>
+/** How many statements on the database wait for a lock. `text`: of those alone that have it. */
+export const blockedStatements = (sql: SqlClient.SqlClient, text = "") =>
   // Within a transaction, PostgreSQL would go on telling of the connections that there were at first.
   Effect.andThen(
     sql`SELECT pg_stat_clear_snapshot()`,
     Effect.map(
       sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, ${text}) > 0`,
       ([row]) => row!.count
     )
   )

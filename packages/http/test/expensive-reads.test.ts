@@ -122,7 +122,8 @@ layer(database, { excludeTestServices: true })("lists of projects on PostgreSQL"
       const reads = yield* Effect.forkChild(
         Effect.forEach(Array.from({ length: 100 }), () => read, { concurrency: "unbounded", discard: true })
       )
-      yield* eventually(blockedStatements(sql), { until: (count) => count === 2 })
+      // The server itself reads scenes as well, now and then.
+      yield* eventually(blockedStatements(sql, `FROM "scene" WHERE`), { until: (count) => count === 2 })
       for (const path of ["/products", "/things", "/ota/firmwares"]) {
         assert.strictEqual((yield* call("GET", path, { key })).status, 200, path)
       }
