@@ -148,7 +148,11 @@ for (const [name, storage] of everyStorage) {
       const ask = SceneCondition.make({
         uri: "condition/test/say",
         params: Schema.Struct({}),
-        judge: () => Effect.succeed({ verdict: "fails", source: "test", time: null, reason: said })
+        judge: () => {
+          // JSON cannot say what the application has put beside.
+          const beside = { beside: 1n }
+          return Effect.succeed({ verdict: "fails", value: 1, source: said, time: null, reason: said, ...beside })
+        }
       })
       yield* Effect.gen(function*() {
         const acting = yield* newScene({ actions: [{ URI: "action/test/say", params: {} }] })
@@ -161,6 +165,9 @@ for (const [name, storage] of everyStorage) {
         assert.deepStrictEqual(acted!.outcomes.map(({ detail }) => detail), [kept])
         const [asked] = yield* eventually(executionsOf(asking), hasEnded)
         assert.deepStrictEqual([asked!.status, asked!.reason], ["not_met", `Condition 1 does not hold: ${kept}`])
+        const { condition, ...finding } = asked!.verdict!.conditions[0]!
+        assert.strictEqual(condition._tag, "Custom")
+        assert.deepStrictEqual(finding, { verdict: "fails", value: 1, source: kept, time: null, reason: kept })
       }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(SceneExtensions.layer([act, ask])))))
     }))
 }

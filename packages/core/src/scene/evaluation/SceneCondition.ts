@@ -58,6 +58,16 @@ export interface RegisteredCondition extends CustomPart {
 /** How long a custom condition may take to be judged. */
 const timeLimit = "10 seconds"
 
+/** A finding as an execution keeps it, without what an application has put beside. */
+const kept = ({ previous, reason, source, time, value, verdict }: Finding): Finding => ({
+  verdict,
+  ...value === undefined ? {} : { value },
+  ...previous === undefined ? {} : { previous },
+  source: shownSentence(source),
+  time,
+  reason: shownSentence(reason)
+})
+
 const undecided = (reason: string): Finding => ({ verdict: "fails", source: "none", time: null, reason })
 
 /** Returns the finding about a condition whose URI is not registered. */
@@ -73,7 +83,7 @@ export const make = <Params, R = never, R2 = never>(
      * Finds out whether the condition holds. It changes nothing: it also runs when
      * somebody asks what an event would do. A judge that dies, results in something
      * else or takes longer than 10 seconds counts as a condition that fails. Of
-     * `reason`, the first 1,024 characters are kept.
+     * `reason` and `source`, the first 1,024 characters are kept.
      */
     readonly judge: (params: Params, context: JudgeContext) => Effect.Effect<Finding, never, R2>
   }
@@ -89,7 +99,7 @@ export const make = <Params, R = never, R2 = never>(
           onSuccess: (decoded) =>
             run(given(kind.uri, () => kind.judge(decoded, context))).pipe(
               resulting(kind.uri, "a finding", isFinding),
-              Effect.map((finding) => ({ ...finding, reason: shownSentence(finding.reason) })),
+              Effect.map(kept),
               Effect.timeoutOrElse({
                 duration: timeLimit,
                 orElse: () => Effect.succeed(undecided(`${kind.uri} was not judged within ${timeLimit}`))
