@@ -1,6 +1,6 @@
 import { DevelopmentCertificate } from "@device-cloud/mqtt"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { CloudState, Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schedule, type Scope } from "effect"
@@ -348,6 +348,31 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of
     }).pipe(Effect.provide(
       MqttTestServer.layer(StorageMemory.layer, {}, { quiet: "1 second", longest: "3 seconds", shadow: "3 seconds" })
     )))
+
+  it.effect("a device that comes, reports and leaves has connected, and is asked when it is back", () =>
+    Effect.gen(function*() {
+      const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
+      const wiretap = yield* Wiretap.open({ listen: "mqtt://127.0.0.1:0", broker: (yield* MqttTestServer).tcp.url })
+      const connect = SimulatedDevice.connectMqtt({ ...device, url: wiretap.url, on: does })
+      yield* Effect.scoped(Effect.flatMap(connect, (connected) => connected.postProperties({ level: 3 })))
+      yield* CloudState.untilStatus(device, "offline")
+      const scope = yield* Effect.scope
+      const session = Effect.scoped(Effect.flatMap(connect, (connected) => connected.closed))
+      const comesBack = Effect.forkIn(Effect.ignore(Effect.repeat(session, Schedule.forever)), scope)
+      const seen: Array<Outcome> = []
+      const report = (outcome: Outcome) =>
+        Effect.andThen(
+          Effect.sync(() => void seen.push(outcome)),
+          outcome.name === "reports properties" ? Effect.asVoid(comesBack) : Effect.void
+        )
+      yield* checkDevice(device, { wiretap, patience: 20 }, report)
+      const results = Object.fromEntries(seen.map(({ name, result }) => [name, result]))
+      assert.deepInclude(results, {
+        "connects with a signature": "works",
+        "reports properties": "works",
+        "answers a property set": "works"
+      })
+    }))
 
   it.effect("a device that runs the version already is offered none", () =>
     Effect.gen(function*() {

@@ -36,11 +36,15 @@ export const checkDevice = Effect.fnUntraced(function*(
   const shadows = yield* Shadows
   const { deviceId } = device
   const isConnected = Effect.sync(() => sessions.session(deviceId) !== undefined)
-  const connected = eventually(isConnected, { ...within(patience), until: (is) => is })
+  // A device that sleeps between its reports may have come and gone between two looks.
+  const hasConnected = eventually(CloudState.device(device), {
+    ...within(patience),
+    until: ({ status }) => status !== "unactive"
+  })
   const works = <R>(name: string, run: Effect.Effect<string | void, unknown, R>) => check(report, name, run)
 
   // The first connection may take as long as somebody needs to plug the device in.
-  const first = yield* Effect.exit(connected)
+  const first = yield* Effect.exit(hasConnected)
   const isThere = yield* works(
     "connects with a signature",
     first._tag === "Success"
@@ -61,12 +65,20 @@ export const checkDevice = Effect.fnUntraced(function*(
   )
   const [value] = reported._tag === "Success" ? Object.entries(reported.value) : []
 
+  /** A device that has left may be on its way back. */
+  const isBack = eventually(isConnected, { ...within(8), until: (is) => is }).pipe(
+    Effect.catchDefect(() =>
+      Effect.fail(new Unexpected({ message: "it has left, and did not come back within 8 seconds" }))
+    )
+  )
+
   const asked = (serviceId: string | null, params: Readonly<Record<string, never>>) =>
     Effect.gen(function*() {
       const request = Effect.map(
         commands.request(defaultProjectId, deviceId, serviceId, params, { wait: 20 }),
         ({ command }) => command
       )
+      yield* isBack
       let command = yield* request
       // A device that reports often has reported the values again before the command leaves: it waits up to three
       // seconds until the software of a new connection listens.
