@@ -37,7 +37,7 @@ const isChosen = (stored: StoredTask, choice: TaskChoice): boolean => {
 const isCancelledUnheard = ({ isUntold, task }: StoredTask, told: JobTaskState): boolean =>
   told === "queued" && task.state === "cancelled" && !isUntold
 
-const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
+const make = ({ devices, jobs, nextId, projects }: Tables["Service"]) => {
   const shown = ({ job, tasks }: StoredJob): Job =>
     job.status !== "cancelled" && ![...tasks.values()].some(isOpen) ? { ...job, status: "completed" } : job
 
@@ -63,6 +63,7 @@ const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
           const unknown = scope.deviceIds.filter((deviceId) => devices.get(deviceId)?.projectId !== draft.projectId)
           if (unknown.length > 0) return { _tag: "Unknown", deviceIds: unknown }
         }
+        if (!projects.has(draft.projectId)) return { _tag: "NoProject" }
         const chosen = scope._tag === "Named"
           ? scope.deviceIds.map((deviceId) => devices.get(deviceId)!)
           : [...devices.values()].filter((device) =>

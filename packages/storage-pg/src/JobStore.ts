@@ -26,7 +26,7 @@ import {
 } from "./JobRow.ts"
 import { type Clients, clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
-import { storeError } from "./PgErrors.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { eachByIndex, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 import { pruneWithParts } from "./Pruning.ts"
 
@@ -156,7 +156,11 @@ const make = ({ reads, sql }: Clients) => {
   })
 
   return JobStore.of({
-    create: (job, scope, pace) => Effect.mapError(create(job, scope, pace), storeError("JobStore.create")),
+    create: (job, scope, pace) =>
+      create(job, scope, pace).pipe(
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeed({ _tag: "NoProject" } satisfies JobCreated)),
+        Effect.mapError(storeError("JobStore.create"))
+      ),
     get: (projectId, jobId) =>
       Effect.gen(function*() {
         const [row] = yield* sql<JobRow>`SELECT *, ${withOpen} FROM job AS page

@@ -68,6 +68,7 @@ const make = (sql: Sqlite["Service"]) => {
       const deviceIds = unknownDevices(sql, { projectId }, scope.deviceIds)
       if (deviceIds.length > 0) return { _tag: "Unknown", deviceIds }
     }
+    if (sql.get("SELECT 1 FROM project WHERE id = ?", [projectId]) === undefined) return { _tag: "NoProject" }
     const { job_id } = sql.get<{ readonly job_id: number }>(
       `INSERT INTO job (project_id, name, description, document, timeout, product_key, created_at)
         VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING job_id`,

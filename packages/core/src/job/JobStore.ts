@@ -28,6 +28,8 @@ export type JobCreated =
   | { readonly _tag: "Created"; readonly job: Job }
   /** The project has no such devices. */
   | { readonly _tag: "Unknown"; readonly deviceIds: ReadonlyArray<DeviceId> }
+  /** There is no such project. */
+  | { readonly _tag: "NoProject" }
 
 /**
  * Which tasks of a device. `open`: that have not ended. `untold`: the device has

@@ -96,9 +96,17 @@ const make = Effect.gen(function*() {
       const createdAt = yield* Clock.currentTimeMillis
       const job: NewJob = { projectId, name, description, document, timeout, productKey, createdAt }
       const created = yield* quotas.within(projectId, "jobs", 1, store.create(job, scope, pace))
-      return created._tag === "Created"
-        ? created.job
-        : yield* new JobDevicesNotFound({ deviceIds: created.deviceIds })
+      switch (created._tag) {
+        case "Created":
+          return created.job
+        case "Unknown":
+          return yield* new JobDevicesNotFound({ deviceIds: created.deviceIds })
+        case "NoProject":
+          // It was deleted after its product.
+          return yield* scope._tag === "Product"
+            ? new ProductNotFound({ productKey: scope.productKey })
+            : new JobDevicesNotFound({ deviceIds: scope.deviceIds })
+      }
     }),
     get: Effect.fn("Jobs.get")(find),
     list: Effect.fn("Jobs.list")(paged(store.list)),

@@ -14,6 +14,7 @@ import {
   PresenceStore,
   type Product,
   ProductStore,
+  ProjectId,
   ProjectStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
@@ -79,6 +80,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           5
         )
         assert.deepStrictEqual(refused, { _tag: "Unknown", deviceIds: unknown })
+        const projectId = ProjectId.make("missing")
+        const nowhere = { ...draft(product), projectId }
+        const scope = { _tag: "Product", productKey: product.productKey } as const
+        assert.deepStrictEqual(yield* store.create(nowhere, scope, 5), { _tag: "NoProject" })
+        assert.deepStrictEqual(yield* store.list(projectId, { page: 1, pageSize: 10 }), { items: [], total: 0 })
         assert.deepStrictEqual(yield* store.list(product.projectId, { page: 1, pageSize: 10 }), { items: [], total: 0 })
         const named = yield* create(product, { _tag: "Named", deviceIds: [two!.deviceId] })
         assert.deepStrictEqual(named, { ...draft(product), jobId: named.jobId, status: "in_progress" })
