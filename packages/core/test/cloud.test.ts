@@ -126,6 +126,20 @@ layer(TestCloud.layer)("the whole cloud in memory", (it) => {
       }
     }))
 
+  it.effect("keeps a device if a hook results in no handler for its deletion", () =>
+    Effect.gen(function*() {
+      const cloud = yield* TestCloud
+      const devices = yield* Devices
+      const lifecycle = yield* DeviceLifecycle
+      const device = yield* cloud.createDevice()
+      const exit = yield* Effect.scoped(Effect.andThen(
+        lifecycle.register({ stage: "feature", deleting: () => Effect.void as Effect.Effect<never> }),
+        Effect.exit(devices.remove(defaultProjectId, device.deviceId))
+      ))
+      assert.isTrue(Exit.hasDies(exit))
+      assert.strictEqual((yield* read(device)).deviceName, device.deviceName)
+    }))
+
   it.effect("cuts off a device that is deleted and answers its last words", () =>
     Effect.gen(function*() {
       const cloud = yield* TestCloud

@@ -4,7 +4,7 @@
  * and `Batches` know only this service (docs/decisions/0027-lifecycle-hooks.md).
  */
 import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
-import { given } from "../kernel/GivenEffect.ts"
+import { given, resulting } from "../kernel/GivenEffect.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { Transactions } from "../kernel/Transactions.ts"
 import type { DeviceIdentity } from "./Device.ts"
@@ -143,11 +143,13 @@ const make = ({ within }: Transactions["Service"]): DeviceLifecycle["Service"] =
     remove: Effect.fnUntraced(function*(devices, remove, at) {
       const handlers = yield* Effect.forEach(
         hooks.flatMap(({ deleting, stage }) => deleting === undefined ? [] : { deleting, stage }),
-        ({ deleting, stage }) =>
-          Effect.map(
-            given(`A lifecycle hook of stage ${stage}`, () => deleting(devices)),
-            (handler): Staged => ({ stage, handler })
+        ({ deleting, stage }) => {
+          const name = `A lifecycle hook of stage ${stage}`
+          return given(name, () => deleting(devices)).pipe(
+            resulting(name, "a handler", (value) => typeof value === "function"),
+            Effect.map((handler): Staged => ({ stage, handler }))
           )
+        }
       )
       return yield* run(
         remove,
