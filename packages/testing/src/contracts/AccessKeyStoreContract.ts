@@ -118,6 +118,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.replaceOwner(owner)
         assert.sameMembers([...yield* store.removeDescendants(root.id)], [child.id, grandchild.id])
         assert.deepStrictEqual(yield* store.removeDescendants(root.id), [])
+        for (const cascade of [false, true]) {
+          assert.deepStrictEqual(yield* store.remove(defaultProjectId, owner.id, { cascade }), [])
+        }
         for (const key of [root, bystander, owner]) assert.deepStrictEqual(yield* store.find(key.id), Option.some(key))
       }))
 

@@ -456,6 +456,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { productKey, projectId } = product
         const macOf = (claimed: DeviceDetail | "active" | "none") =>
           typeof claimed === "string" ? claimed : [claimed.device.deviceId, claimed.device.mac]
+        // The oldest has been active, and is not registered.
+        const [connected] = yield* insertDevices(product, [newDevice()])
+        yield* (yield* PresenceStore).record([
+          {
+            _tag: "Online",
+            deviceId: connected!.deviceId,
+            connectionId: "c",
+            nodeId: unique("node"),
+            ip: "",
+            at: epoch
+          }
+        ])
         const devices = yield* insertDevices(product, Array.from({ length: 42 }, () => newDevice()))
         const [first, disabled, ...others] = devices.map(({ deviceId }) => deviceId)
         yield* store.update(projectId, disabled!, { enabled: false, updatedAt: epoch + 1 })
@@ -474,6 +486,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const given = [...byMac.values()].filter((answer) => answer !== "none")
         assert.strictEqual(given.length, 40)
         assert.deepStrictEqual(new Set(given.map(([deviceId]) => deviceId!)), new Set<string>(others))
+        assert.deepStrictEqual(macOf(yield* store.claimByMac(productKey, "aa")), [first!, "aa"])
+        assert.deepStrictEqual(macOf(yield* store.claimByName(productKey, devices[0]!.deviceName)), [first!, "aa"])
         assert.deepStrictEqual(macOf(yield* store.claimByMac(productKey, "aa")), [first!, "aa"])
         const at = epoch + 2
         yield* (yield* PresenceStore).record([

@@ -350,7 +350,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           ...lasting,
           waiting({ ...other, sceneId: SceneId.make("gone") }, steady, epoch + 1)
         ])
-        yield* go(flapping, "Offline", epoch + 1, [waiting(scene, flapping, epoch + 1)])
+        // Nothing takes the place of the second one when the device is offline again.
+        yield* go(flapping, "Offline", epoch + 1, [
+          waiting(scene, flapping, epoch + 1),
+          waiting(other, flapping, epoch + 1)
+        ])
         yield* go(flapping, "Online", epoch + 2)
         const again = waiting(scene, flapping, epoch + 60_000)
         yield* go(flapping, "Offline", epoch + 60_000, [again])
@@ -372,6 +376,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* store.tickLasting({ now: epoch + 600_001, limit: 100, admit: () => true }), 0)
         const ids = (yield* stored(epoch + 660_000)).map(({ executionId }) => executionId)
         assert.deepStrictEqual(ids, [again.executionId])
+        assert.deepStrictEqual((yield* store.executions(other.sceneId, all)).items, [])
         const [execution] = (yield* store.executions(scene.sceneId, all)).items
         assert.deepInclude(execution, again)
         // The scene is gone when the time comes.

@@ -348,6 +348,17 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.underWay((yield* insertProduct).projectId, 1), { items: [], total: 0 })
       }))
 
+    it.effect("a task takes devices that another module is upgraded on", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware, product } = yield* prepare(2)
+        const mcu = yield* insertFirmware(product, { module: "MCU" })
+        for (const  of of[firmware, mcu]) {
+          const { deviceIds } = created(yield* store.createTask(newTask(of), { _tag: "All" }, epoch))
+          assert.deepStrictEqual(deviceIds, devices.map(({ deviceId }) => deviceId))
+        }
+      }))
+
     it.effect("lists the upgrade tasks of a firmware, newest first", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
