@@ -1,9 +1,19 @@
-import { DeviceCloud, OtaStore, PresenceStore, Upgrades } from "@device-cloud/core"
+import {
+  DeviceCloud,
+  Firmwares,
+  Objects,
+  objectsPath,
+  ObjectStore,
+  OtaStore,
+  PresenceStore,
+  Upgrades,
+  UpgradeTasks
+} from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
+import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { cloudWith } from "./FaultyCloud.ts"
 import { nodes } from "./StandingNode.ts"
@@ -135,3 +145,48 @@ it.effect("a device that has moved from a node that stood still is told of an up
       assert.strictEqual(yield* toldTimes(device), 1)
     }).pipe(Effect.provideContext(here))
   }).pipe(Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer)), Effect.scoped))
+
+it.effect("devices are told of their upgrades while the object store of an application throws", () => {
+  let throws = false
+  const broken = Layer.effect(
+    ObjectStore,
+    Effect.map(ObjectStore, (store) => ({
+      ...store,
+      find: (objectId: string) => {
+        if (throws) throw new Error("the object store throws")
+        return store.find(objectId)
+      }
+    }))
+  ).pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer))
+  return Effect.gen(function*() {
+    const [product, other] = [yield* Fixtures.createProduct(), yield* Fixtures.createProduct()]
+    const { productKey, projectId } = product
+    const devices = yield* Effect.forEach(
+      [product, other],
+      (of) => Effect.flatMap(Fixtures.createDevice(of), (identity) => SimulatedDevice.connect(identity))
+    )
+    const content = Stream.succeed(Buffer.alloc(10))
+    const { fileName, md5, objectId } = yield* (yield* Objects).upload(projectId, "firmware.bin", content)
+    const { firmware: { firmwareId } } = yield* (yield* Firmwares).create(projectId, productKey, {
+      name: "Lamp",
+      version: "2.0.0",
+      ossPath: `https://example.com${objectsPath}/${objectId}/${fileName}`,
+      algorithms: "md5",
+      hash: md5
+    })
+    yield* (yield* UpgradeTasks).createUpgradeTask(projectId, firmwareId, {
+      scopeMode: "all",
+      cloudPush: true,
+      downloadProtocol: "mqtt"
+    })
+    yield* createTask(other)
+    throws = true
+    yield* TestClock.adjust("10 seconds")
+    assert.deepStrictEqual(yield* Effect.forEach(devices, toldTimes), [1, 1])
+  }).pipe(Effect.provide(DeviceCloud.layer.pipe(
+    Layer.provideMerge(Objects.layer),
+    Layer.provide(broken),
+    Layer.provideMerge(StorageMemory.layer),
+    Layer.provideMerge(PlatformNode.layer)
+  )))
+})

@@ -56,8 +56,9 @@ const make = Effect.gen(function*() {
     function*(assignment: Assignment, protocol: DownloadProtocol = assignment.task.downloadProtocol) {
       if (protocol === "https") return upgradeData(assignment)
       const file = yield* files.find(assignment.firmware).pipe(
-        Effect.catch((error) =>
-          Effect.as(Effect.logError("The file of a firmware could not be found", error), Option.none())
+        // The object store is the application's: that it throws keeps nobody else from being told.
+        Effect.catchCause((cause) =>
+          Effect.as(Effect.logError("The file of a firmware could not be found", cause), Option.none())
         )
       )
       return upgradeData(assignment, file)
