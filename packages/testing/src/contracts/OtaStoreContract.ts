@@ -353,8 +353,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* OtaStore
         const { devices, firmware, product } = yield* prepare(2)
         const mcu = yield* insertFirmware(product, { module: "MCU" })
-        for (const  of of[firmware, mcu]) {
-          const { deviceIds } = created(yield* store.createTask(newTask(of), { _tag: "All" }, epoch))
+        for (const each of [firmware, mcu]) {
+          const { deviceIds } = created(yield* store.createTask(newTask(each), { _tag: "All" }, epoch))
           assert.deepStrictEqual(deviceIds, devices.map(({ deviceId }) => deviceId))
         }
       }))
