@@ -94,6 +94,9 @@ export const make: Effect.Effect<
 
   const join = Effect.fnUntraced(
     function*(taskId: number, joining: Parameters<OtaStore["Service"]["join"]>[1], at: number) {
+      const deviceIds = texts(joining.map(({ deviceId }) => deviceId))
+      // Locked: who removes one of them afterwards finds its record, and ends it.
+      yield* sql`SELECT device_id FROM device WHERE device_id = ANY(${deviceIds}) ORDER BY device_id FOR KEY SHARE`
       const [row] = yield* sql<TaskRow>`SELECT * FROM ota_task WHERE task_id = ${taskId} AND ${isOngoing} FOR UPDATE`
       if (row === undefined) return
       const task = taskFromRow(row)
@@ -105,7 +108,7 @@ export const make: Effect.Effect<
         SELECT ${taskId}::bigint, ${count}::int + row_number() OVER (ORDER BY device.id) - 1, device_id,
           device.device_name, ${task.module}, ${held.isHeld}::boolean,
           ${isPushed(task, held) ? instant(at) : null}::timestamptz, ${instant(at)}, ${instant(at)}
-        FROM device WHERE device_id = ANY(${texts(joining.map(({ deviceId }) => deviceId))})
+        FROM device WHERE device_id = ANY(${deviceIds})
           AND NOT EXISTS (SELECT FROM ota_record AS other WHERE other.device_id = device.device_id
             AND (other.task_id = ${taskId} OR other.module = ${task.module} AND other.${isUnfinished}))
         ON CONFLICT DO NOTHING

@@ -129,16 +129,9 @@ export const make: Effect.Effect<
 
   const insertRecords = (task: OtaTask, scope: TaskScope, firstDue: number) =>
     sql<{ readonly device_id: string; readonly place: number }>`
-      INSERT INTO ota_record (task_id, place, device_id, device_name, module, due_at, created_at, updated_at)
-      SELECT ${task.taskId}::bigint, place, device_id, device_name, ${task.module},
-        ${
-      isPushed(task, { isConfirmed: false, isHeld: false })
-        ? OtaRules.dueAt(sql, firstDue, task, "place")
-        : sql`NULL::timestamptz`
-    },
-        ${instant(task.createdAt)}, ${instant(task.createdAt)}
-      FROM (
-        SELECT device.device_id, device.device_name, row_number() OVER (ORDER BY device.id) - 1 AS place
+      WITH chosen AS MATERIALIZED (
+        -- Locked: who removes one of them afterwards finds its record, and ends it.
+        SELECT device.id, device.device_id, device.device_name
         FROM device LEFT JOIN device_module ON device_module.device_id = device.device_id
           AND device_module.module = ${task.module}
         WHERE device.project_id = ${task.projectId} AND device.product_key = ${task.productKey}
@@ -156,6 +149,18 @@ export const make: Effect.Effect<
             })`
         }`
     }
+        ORDER BY device.device_id FOR KEY SHARE OF device
+      )
+      INSERT INTO ota_record (task_id, place, device_id, device_name, module, due_at, created_at, updated_at)
+      SELECT ${task.taskId}::bigint, place, device_id, device_name, ${task.module},
+        ${
+      isPushed(task, { isConfirmed: false, isHeld: false })
+        ? OtaRules.dueAt(sql, firstDue, task, "place")
+        : sql`NULL::timestamptz`
+    },
+        ${instant(task.createdAt)}, ${instant(task.createdAt)}
+      FROM (
+        SELECT device_id, device_name, row_number() OVER (ORDER BY id) - 1 AS place FROM chosen
       ) AS candidate
       -- The sort finds all devices before the first record is stored. Otherwise each device is looked up among
       -- ever more new records.

@@ -15,12 +15,15 @@ import {
   type Execution,
   ExecutionStore,
   FeedReaderStore,
+  type Firmware,
   type HistoryAddition,
   HistoryStore,
   IdempotencyStore,
   JobStore,
   keptRefusals,
   type NewDevice,
+  type NewFirmware,
+  type NewTask,
   OtaStore,
   type PresenceOutcome,
   PresenceStore,
@@ -32,6 +35,7 @@ import {
   SceneStore,
   type ShadowModification,
   ShadowStore,
+  type TaskCreated,
   TraceStore
 } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -124,6 +128,45 @@ const modify = (modifications: ReadonlyArray<ShadowModification<number>>) =>
     ShadowStore.use((store) => store.modify(modifications)),
     (found) => found.map((version) => version._tag === "Some" ? version.value : -1)
   )
+
+/** A dynamic upgrade task for the product of the device, and its firmware. */
+const upgradeOf = ({ productKey, projectId }: Device) => {
+  const of = { projectId, productKey, module: "default", version: "2.0.0", createdAt: now, updatedAt: now }
+  const firmware: NewFirmware = {
+    ...of,
+    name: "Thermostat",
+    ossPath: "https://example.com/firmware.bin",
+    algorithms: "md5",
+    hash: "93230c3bde425a9d7984a594ac55ea1e",
+    sha256: "",
+    signed: null,
+    size: 1000,
+    remark: "",
+    status: "unverified"
+  }
+  const draft: Omit<NewTask, "firmwareId"> = {
+    ...of,
+    kind: "upgrade",
+    upgradeType: "static",
+    upgradePolicy: "push",
+    scopeMode: "all",
+    isDynamic: true,
+    timeout: 60,
+    needAppConfirm: false,
+    isAppConfirmed: false,
+    downloadProtocol: "https",
+    maximumPerMinute: 60,
+    retryCount: 0,
+    retryInterval: 600,
+    abortThresholdPercent: 0,
+    abortMinExecuted: 1,
+    stages: [],
+    stage: 1,
+    stageSuccessPercent: 0,
+    startWindow: null
+  }
+  return { draft, firmware }
+}
 
 /** A device whose name is its id. */
 const named = (name: string): NewDevice => ({
@@ -379,6 +422,32 @@ it.live("a batch is removed while a job is created for the product", () =>
       assert.strictEqual(created._tag, "Created")
     })
   ))
+
+for (const by of ["a task that is created", "a task that it joins"]) {
+  it.live(`a device that is removed while it is given an upgrade by ${by} has a record that can be ended`, () =>
+    withNodes(({ devices: [device], onOther, sql }) =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, remove } = yield* insertBatch(device)
+        const { draft, firmware } = upgradeOf(device)
+        const stored = yield* store.insertFirmware(firmware)
+        assert.isObject(stored)
+        const task = { ...draft, firmwareId: (stored as Firmware).firmwareId }
+        const existing = yield* store.createTask(task, { _tag: "Named", deviceIds: [] }, now)
+        assert.strictEqual(existing._tag, "Created")
+        const { taskId } = (existing as TaskCreated & { readonly _tag: "Created" }).task
+        const give = by === "a task that it joins"
+          ? store.join(taskId, devices, now)
+          : store.createTask(task, { _tag: "All" }, now)
+        const deviceIds = devices.map(({ deviceId }) => deviceId)
+        const [, open] = yield* inTurn(sql, rowOf(sql, "device", devices[1]!), [
+          give,
+          onOther(Effect.andThen(remove, OtaStore.use((store) => store.unfinished(deviceIds))))
+        ])
+        assert.deepStrictEqual(open.map(({ record }) => record.deviceId).toSorted(), deviceIds.toSorted())
+      })
+    ))
+}
 
 it.live("devices are removed while they, and another one, say their versions", () =>
   withNodes(({ devices: [device], onOther, sql }) =>
