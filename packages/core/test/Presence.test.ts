@@ -197,3 +197,43 @@ it.effect("a device without a connection is online for five minutes after it has
     assert.deepStrictEqual(yield* status, ["offline", 4])
     yield* node.stop
   }).pipe(Effect.provide(stores)))
+
+it.effect("a device that speaks without a connection is online again after its connection has ended, or it was set offline, on another node", () =>
+  Effect.gen(function*() {
+    const [first, second] = [yield* startNode, yield* startNode]
+    const device = yield* Effect.provide(createDevice, first.context)
+    const identity = deviceIdentity({
+      device,
+      product: yield* Effect.provide(
+        Products.use((products) => products.get(defaultProjectId, device.productKey)),
+        first.context
+      )
+    })
+    const speak = Effect.provide(DeviceSessions.use(({ markSeen }) => markSeen(identity, "192.0.2.1")), first.context)
+    const setOffline = Effect.provide(
+      DeviceSessions.use(({ markOffline }) => markOffline([device.deviceId], "test")),
+      second.context
+    )
+    const status = Effect.provide(statusOf(device), first.context)
+    yield* speak
+    const connected = yield* Effect.provide(SimulatedDevice.connect(device), second.context)
+    assert.deepStrictEqual(yield* status, ["online", 1])
+    yield* TestClock.adjust("1 second")
+    yield* connected.disconnect
+    assert.deepStrictEqual(yield* status, ["offline", 2])
+    yield* speak
+    assert.deepStrictEqual(yield* status, ["online", 3])
+    yield* TestClock.adjust("1 minute")
+    // This node only remembers it.
+    yield* speak
+    yield* setOffline
+    assert.deepStrictEqual(yield* status, ["offline", 4])
+    yield* TestClock.adjust("6 minutes")
+    assert.deepStrictEqual(yield* status, ["offline", 4])
+    yield* speak
+    yield* setOffline
+    yield* TestClock.adjust("1 second")
+    yield* speak
+    assert.deepStrictEqual(yield* status, ["online", 7])
+    yield* Effect.all([first.stop, second.stop])
+  }).pipe(Effect.provide(stores)))

@@ -13,11 +13,11 @@ import { productsOf, reactionsTo, type StatusChange, statusEvent } from "./Statu
 export interface LapsedDevices {
   /** Sets all devices offline to which the lapse applies. `reason`: why, in a sentence for operators. */
   readonly setOffline: (lapse: Lapse, reason: string) => Effect.Effect<void, StoreError>
-  /** Sets those of the devices offline that are online without a connection. */
+  /** Sets those of the devices offline that are online without a connection, and returns them. */
   readonly setUnconnectedOffline: (
     deviceIds: ReadonlyArray<DeviceId>,
     reason: string
-  ) => Effect.Effect<void, StoreError>
+  ) => Effect.Effect<ReadonlyArray<DeviceId>, StoreError>
 }
 
 /** Devices that go offline in one transaction. */
@@ -30,7 +30,7 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Re
   const feed = yield* Feed
   const reactions = yield* Reactions
 
-  /** Sets those of the devices offline that have not come back meanwhile, and returns how many. */
+  /** Sets those of the devices offline that have not come back meanwhile, and returns them. */
   const markOffline = Effect.fnUntraced(function*(
     lapse: Lapse,
     reason: string,
@@ -53,7 +53,7 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Re
       (lost) => lost.map((each) => statusEvent(changeOf(each), each.version))
     )
     if (lost.length > 0) reactions.wake()
-    return lost.length
+    return lost.map(({ device }) => device.deviceId)
   })
 
   /** Ends when there are no more devices, or when another node sets them offline. */
@@ -68,26 +68,33 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Re
           ] as const)
     ).pipe(
       Stream.mapEffect((devices) => markOffline(lapse, reason, devices), { concurrency }),
-      Stream.takeWhile((lost) => lost > 0),
+      Stream.takeWhile((lost) => lost.length > 0),
       Stream.runDrain
     )
 
+  /** Returns the devices that went offline. */
   const setOthersOffline = Effect.fnUntraced(function*(lapse: Lapse, reason: string) {
+    const all: Array<DeviceId> = []
     let isDone = false
     while (!isDone) {
       const devices = yield* store.lapsed(lapse, limit)
-      isDone = devices.length === 0 || (yield* markOffline(lapse, reason, devices)) === 0 || devices.length < limit
+      const lost = devices.length === 0 ? [] : yield* markOffline(lapse, reason, devices)
+      all.push(...lost)
+      isDone = lost.length === 0 || devices.length < limit
     }
+    return all
   })
 
   const setOffline = (lapse: Lapse, reason: string) =>
-    "nodeId" in lapse ? setNodeOffline(lapse, reason) : setOthersOffline(lapse, reason)
+    "nodeId" in lapse ? setNodeOffline(lapse, reason) : Effect.asVoid(setOthersOffline(lapse, reason))
 
   const setUnconnectedOffline = (deviceIds: ReadonlyArray<DeviceId>, reason: string) =>
-    Effect.forEach(
-      Array.chunksOf(deviceIds, limit),
-      (some) => setOthersOffline({ _tag: "NotConnected", deviceIds: some }, reason),
-      { discard: true }
+    Effect.map(
+      Effect.forEach(
+        Array.chunksOf(deviceIds, limit),
+        (some) => setOthersOffline({ _tag: "NotConnected", deviceIds: some }, reason)
+      ),
+      (lost) => lost.flat()
     )
 
   return { setOffline, setUnconnectedOffline }

@@ -149,6 +149,8 @@ const make = Effect.gen(function*() {
     isolates: ({ retryable }) => !retryable
   })
 
+  const sightings = yield* Sightings.make
+
   const online: Presence["Service"]["online"] = Effect.fnUntraced(function*(session, resumes) {
     const at = yield* Clock.currentTimeMillis
     const { connection: { device, ip }, id: connectionId } = session
@@ -162,6 +164,10 @@ const make = Effect.gen(function*() {
       ...resumes === undefined ? {} : { resumes }
     }
     const outcome = yield* changes.submit({ device, change, link: linkOf(session.connection, nodeId) })
+    // The connection takes the place of a sighting.
+    if (outcome._tag === "Replaced" && outcome.claim?.previous === undefined) {
+      yield* sightings.forget([device.deviceId])
+    }
     return outcome._tag === "Ignored" ? undefined : outcome.claim
   })
 
@@ -178,12 +184,8 @@ const make = Effect.gen(function*() {
     )
   })
 
-  const sightings = yield* Sightings.make
-
-  const markOffline: Presence["Service"]["markOffline"] = (deviceIds, reason) => {
-    sightings.forget(deviceIds)
-    return lapsed.setUnconnectedOffline(deviceIds, reason)
-  }
+  const markOffline: Presence["Service"]["markOffline"] = (deviceIds, reason) =>
+    Effect.flatMap(lapsed.setUnconnectedOffline(deviceIds, reason), sightings.forget)
 
   const times = yield* PresenceTimes
   const judge: Judge = { nodeId, limits: times }

@@ -2,12 +2,13 @@
  * Devices that send something without holding a connection. Each message is a
  * sighting: the device is online for five minutes after the last one.
  */
-import { Clock, Effect, type Scope } from "effect"
+import { Clock, Effect, Schema, type Scope } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
+import * as Outage from "../kernel/Outage.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type PresenceOutcome, PresenceStore, type Sighting, sightingMillis } from "./PresenceStore.ts"
 import type { DeviceConnection } from "./DeviceSession.ts"
@@ -19,8 +20,11 @@ export type Through = Pick<DeviceConnection, "transport" | "gateway">
 export interface Sightings {
   /** Sets the device online for five minutes. Without effect while the device holds a connection. */
   readonly markSeen: (device: DeviceIdentity, ip: string, through?: Through) => Effect.Effect<void, StoreError>
-  /** Forgets sightings on this node: the next `markSeen` of these devices is stored. */
-  readonly forget: (deviceIds: ReadonlyArray<DeviceId>) => void
+  /**
+   * Forgets sightings on all nodes: the next `markSeen` of these devices is stored. Call
+   * it when something else than their time has ended them.
+   */
+  readonly forget: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void>
   /**
    * Stores later ends for the devices that have sent something since their
    * stored sighting, if that sighting ends within 30 seconds. Call it more often
@@ -48,6 +52,9 @@ interface Seen {
   readonly until: number
 }
 
+/** The sighting of the device has ended before its time: the device has connected, or was set offline. */
+const SightingEnded = NodeBus.channel("connection/sighting-ended", Schema.Struct({ deviceId: DeviceId }))
+
 /** The stored sighting of a device, and when it was seen last, Unix milliseconds. */
 interface Known {
   readonly seen: Seen
@@ -68,6 +75,8 @@ export const make: Effect.Effect<
   const feed = yield* Feed
   const { nodeId } = yield* NodeBus
   const reactions = yield* Reactions
+  const channel = yield* SightingEnded
+  const outage = Outage.make("Other nodes cannot be told of sightings that have ended")
 
   /** Stores sightings, at most one for each device. */
   const storeSeen = Effect.fnUntraced(function*(seen: ReadonlyArray<Seen>) {
@@ -119,9 +128,17 @@ export const make: Effect.Effect<
       })
     })
 
-  const forget = (deviceIds: ReadonlyArray<DeviceId>) => {
-    for (const deviceId of deviceIds) visible.delete(deviceId)
-  }
+  const forget: Sightings["forget"] = (deviceIds) =>
+    Effect.suspend(() => {
+      for (const deviceId of deviceIds) visible.delete(deviceId)
+      return outage.attempted(channel.publish(deviceIds.map((deviceId) => ({ deviceId }))))
+    })
+
+  yield* channel.subscribe({
+    heard: ({ deviceId }) => Effect.sync(() => void visible.delete(deviceId)),
+    // A sighting that is remembered too long ends by its time.
+    missed: Effect.void
+  })
 
   /** Stores the last sightings of devices in place of their stored ones. */
   const storeLast = Effect.fnUntraced(function*(known: ReadonlyArray<Known>, now: number) {
