@@ -176,6 +176,9 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("what breaks MQ
     ["a filter with # before its end", packet(0x82, [0, 1], text(bytesOf("a/#/b")), [0])],
     ["a filter with # within a level", packet(0x82, [0, 1], text(bytesOf("a/b#")), [0])],
     ["a filter with + within a level", packet(0x82, [0, 1], text(bytesOf("a/b+/c")), [0])],
+    ["a filter with + in front of its last letter", packet(0x82, [0, 1], text(bytesOf("a/+b")), [0])],
+    ["a filter with + behind its first letter", packet(0x82, [0, 1], text(bytesOf("a+/b")), [0])],
+    ["an UNSUBSCRIBE from a filter with + in front of its last letter", packet(0xa2, [0, 1], text(bytesOf("a/+b")))],
     ["a filter with a NUL", packet(0x82, [0, 1], text([0x61, 0, 0x62]), [0])],
     ["a filter of ill-formed UTF-8", packet(0x82, [0, 1], text([0x61, 0xff]), [0])]
   ])("%s closes the connection", ([, bytes]) =>

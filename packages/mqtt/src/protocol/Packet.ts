@@ -42,7 +42,14 @@ const endsWithFields = ({ clientId, length, password, protocolId, username, will
 /** Whether the text names a topic: it is no filter. */
 const isTopicName = (topic: string): boolean => isText(topic) && topic !== "" && !/[+#]/.test(topic)
 
-/** Checks what the parser does not look at (MQTT 3.1.1, sections 1.5.3, 2.3.1, 3). */
+/** Whether the text is a filter: `+` stands for a whole level, `#` for the last ones. Aedes accepts `a/+b`. */
+const isTopicFilter = (filter: string): boolean =>
+  isText(filter) && filter !== "" &&
+  filter.split("/").every((level, i, levels) =>
+    level === "+" || (level === "#" && i === levels.length - 1) || !/[+#]/.test(level)
+  )
+
+/** Checks what the parser does not look at (MQTT 3.1.1, sections 1.5.3, 2.3.1, 3, 4.7.1). */
 export const keepsToProtocol = (packet: Packet): boolean => {
   const { cmd, length, messageId } = packet
   switch (cmd) {
@@ -59,9 +66,9 @@ export const keepsToProtocol = (packet: Packet): boolean => {
       return length === 2 && isId(messageId)
     case "subscribe":
       return isId(messageId) && packet.subscriptions.length > 0 &&
-        packet.subscriptions.every(({ topic }) => isText(topic))
+        packet.subscriptions.every(({ topic }) => isTopicFilter(topic))
     case "unsubscribe":
-      return isId(messageId) && packet.unsubscriptions.length > 0 && packet.unsubscriptions.every(isText)
+      return isId(messageId) && packet.unsubscriptions.length > 0 && packet.unsubscriptions.every(isTopicFilter)
     case "pingreq":
     case "disconnect":
       return length === 0
