@@ -325,7 +325,7 @@ export { type SigningKey, SigningKeyDraft } from "./ota/firmware/SigningKey.ts"
 export { SigningKeys } from "./ota/firmware/SigningKeys.ts"
 export * from "./ota/task/OtaStore.ts"
 export { rolloutDelay } from "./ota/task/Rollout.ts"
-export { holdsNewcomers, isStagePassed, stageSize } from "./ota/task/Stages.ts"
+export { holdsNewcomers, isStagePassed, type OpenShare, stageSize } from "./ota/task/Stages.ts"
 export { type StartWindow, timeZoneTag } from "./ota/task/StartWindow.ts"
 export { UpgradeTaskDraft, VerifyTaskDraft } from "./ota/task/TaskDraft.ts"
 export {

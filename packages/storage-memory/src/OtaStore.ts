@@ -95,12 +95,12 @@ const make = Effect.gen(function*() {
     return task
   }
 
-  const hasPassed = (task: OtaTask): boolean =>
-    isStagePassed(task) && isStagePassed(
-      task,
-      ota.recordsOfTask(task.taskId).slice(0, stageSize(task, task.stage))
-        .filter(({ status }) => status === "succeeded").length
-    )
+  const hasPassed = (task: OtaTask): boolean => {
+    if (!isStagePassed(task)) return false
+    const open = ota.recordsOfTask(task.taskId).filter(({ isHeld }) => !isHeld)
+    const succeeded = open.filter(({ status }) => status === "succeeded").length
+    return isStagePassed(task, { devices: open.length, succeeded })
+  }
 
   const endTask = (
     taskId: number,

@@ -63,10 +63,11 @@ const hasPassed = Effect.fnUntraced(function*(
   task: OtaTask
 ): Effect.fn.Return<boolean, SqlError.SqlError> {
   if (!isStagePassed(task)) return false
-  const [open] = yield* sql<{ readonly succeeded: number }>`
-    SELECT count(*)::int AS succeeded FROM ota_record
-    WHERE task_id = ${task.taskId} AND place < ${stageSize(task, task.stage)} AND status = ${recordNumber.succeeded}`
-  return isStagePassed(task, open!.succeeded)
+  const [open] = yield* sql<{ readonly devices: number; readonly succeeded: number }>`
+    SELECT count(*)::int AS devices, count(*) FILTER (WHERE status = ${recordNumber.succeeded})::int AS succeeded
+    FROM ota_record
+    WHERE task_id = ${task.taskId} AND place < ${stageSize(task, task.stage)} AND NOT is_held`
+  return isStagePassed(task, open)
 })
 
 /** Opens the stages of the task that open by themselves, within a transaction. Returns the task afterwards. */

@@ -54,11 +54,12 @@ const openStage = (sql: Statements, taskId: number, stage: number, firstDue: num
 
 const hasPassed = (sql: Statements, task: OtaTask): boolean => {
   if (!isStagePassed(task)) return false
-  const [open] = sql.all<{ readonly succeeded: number }>(
-    "SELECT count(*) AS succeeded FROM ota_record WHERE task_id = ? AND place < ? AND status = 'succeeded'",
+  const [open] = sql.all<{ readonly devices: number; readonly succeeded: number }>(
+    `SELECT count(*) AS devices, count(*) FILTER (WHERE status = 'succeeded') AS succeeded FROM ota_record
+      WHERE task_id = ? AND place < ? AND is_held = 0`,
     [task.taskId, stageSize(task, task.stage)]
   )
-  return isStagePassed(task, open!.succeeded)
+  return isStagePassed(task, open)
 }
 
 /** Opens the stages of the task that open by themselves, within a transaction. Returns the task afterwards. */

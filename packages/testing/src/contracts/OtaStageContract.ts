@@ -75,6 +75,47 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(after!.stage, 2)
       }))
 
+    it.effect("opens the stage that has passed, however many devices have joined meanwhile", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware, product } = yield* prepare(2)
+        const draft = newTask(firmware, { isDynamic: true, stages: [25], stageSuccessPercent: 100 })
+        const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+        const later = yield* insertDevices(product, Array.from({ length: 4 }, () => newDevice()))
+        yield* store.join(taskId, later, epoch + 1)
+        const held = yield* recordOf(later[3]!, taskId)
+        const { tasks: [before] } = yield* store.save([changed(held, "succeeded")])
+        assert.strictEqual(before!.stage, 1)
+        const { tasks: [after] } = yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "succeeded")])
+        assert.strictEqual(after!.stage, 2)
+        assert.isFalse((yield* recordOf(later[0]!, taskId)).isHeld)
+      }))
+
+    it.effect("opens the stage that has passed, without a device of it that was cancelled while it was held", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(4)
+        const draft = newTask(firmware, { stages: [25, 75], stageSuccessPercent: 100 })
+        const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+        yield* store.save([changed(yield* recordOf(devices[2]!, taskId), "cancelled")])
+        for (const [device, stage] of [[devices[0]!, 2], [devices[1]!, 3]] as const) {
+          const { tasks: [task] } = yield* store.save([changed(yield* recordOf(device, taskId), "succeeded")])
+          assert.strictEqual(task!.stage, stage)
+        }
+      }))
+
+    it.effect("opens no stage by itself while no device may have the firmware", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { firmware, product } = yield* prepare(0)
+        const draft = newTask(firmware, { isDynamic: true, stages: [25], stageSuccessPercent: 1 })
+        const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+        const [device] = yield* insertDevices(product, [newDevice()])
+        yield* store.join(taskId, [device!], epoch + 1)
+        const { tasks: [task] } = yield* store.save([changed(yield* recordOf(device!, taskId), "succeeded")])
+        assert.strictEqual(task!.stage, 1)
+      }))
+
     it.effect("cancels a task with the change by which too many of its devices have failed", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore

@@ -18,14 +18,25 @@ export const stageSize = ({ counts, stages }: Pick<OtaTask, "counts" | "stages">
   return percent === undefined ? devices : Math.ceil(devices * percent / 100)
 }
 
+/** The devices of a task that may have the firmware. */
+export interface OpenShare {
+  readonly devices: number
+  readonly succeeded: number
+}
+
+/** The best share that the counts admit: devices that join, or are cancelled while they are held, are none of it. */
+const bestShare = (task: OtaTask): OpenShare => ({
+  devices: task.isDynamic ? 1 : Math.max(stageSize(task, task.stage) - task.counts.cancelled, 1),
+  succeeded: task.counts.succeeded
+})
+
 /**
  * Whether the next stage opens by itself: enough devices of those that may have
- * the firmware have succeeded, and too many have not failed. `succeeded`: how many
- * of those at the first {@link stageSize} places have succeeded; others may run
- * the version already. Default: all of the task that have, so that `false` needs
- * no look at its records.
+ * the firmware have succeeded, and too many have not failed. `open`: those whose
+ * records are not held; others may run the version already. Default: the best that
+ * the counts of the task admit, so that `false` needs no look at its records.
  */
-export const isStagePassed = (task: OtaTask, succeeded: number = task.counts.succeeded): boolean =>
+export const isStagePassed = (task: OtaTask, open: OpenShare = bestShare(task)): boolean =>
   task.kind === "upgrade" && task.stageSuccessPercent > 0 && isOngoing(task) && !isAborted(task) &&
-  task.stage < stageCount(task) &&
-  succeeded * 100 >= stageSize(task, task.stage) * task.stageSuccessPercent
+  task.stage < stageCount(task) && open.devices > 0 &&
+  open.succeeded * 100 >= open.devices * task.stageSuccessPercent
