@@ -103,7 +103,8 @@ const make = (
       ),
     isCarrying: () => isCarrying,
     nodes: () => nodes,
-    publish: (topic, payload) => publisher?.publish(topic, payload) ?? Effect.fail(unreachable),
+    // On the connection that is there when it runs.
+    publish: (topic, payload) => Effect.suspend(() => publisher?.publish(topic, payload) ?? Effect.fail(unreachable)),
     send: (topic, payload) => publisher?.send(topic, payload),
     // A broker ends the connection whose client id comes again, and a clean session forgets what was kept.
     disconnect: (clientId) => {
