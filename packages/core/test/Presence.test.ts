@@ -15,6 +15,7 @@ import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { cloudWith } from "./FaultyCloud.ts"
 
 /** One node of a cloud whose nodes share their stores; it lives in a scope of its own. */
 const startNode = Effect.gen(function*() {
@@ -237,3 +238,21 @@ it.effect("a device that speaks without a connection is online again after its c
     assert.deepStrictEqual(yield* status, ["online", 7])
     yield* Effect.all([first.stop, second.stop])
   }).pipe(Effect.provide(stores)))
+
+it.effect("a device that speaks without a connection is online again after the answer that it is offline was lost", () => {
+  let isLost = false
+  return Effect.gen(function*() {
+    const device = yield* createDevice
+    const product = yield* Products.use((products) => products.get(defaultProjectId, device.productKey))
+    const { markOffline, markSeen } = yield* DeviceSessions
+    const speak = markSeen(deviceIdentity({ device, product }), "192.0.2.1")
+    yield* speak
+    isLost = true
+    assert.instanceOf(yield* Effect.flip(markOffline([device.deviceId], "test")), StoreError)
+    isLost = false
+    assert.deepStrictEqual(yield* statusOf(device), ["offline", 2])
+    yield* TestClock.adjust("1 second")
+    yield* speak
+    assert.deepStrictEqual(yield* statusOf(device), ["online", 3])
+  }).pipe(Effect.provide(cloudWith({ on: "FeedStore.commit", does: "loseAnswer", calls: () => isLost })))
+})

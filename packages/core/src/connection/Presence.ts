@@ -2,7 +2,7 @@
  * Keeps the stored status of devices true: online, offline, and since when
  * (docs/decisions/0008-presence.md).
  */
-import { Cause, Clock, Context, Effect, Layer, PubSub, Stream } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Layer, PubSub, Stream } from "effect"
 import { Troubles } from "../activity/Troubles.ts"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceId } from "../device/Device.ts"
@@ -185,7 +185,11 @@ const make = Effect.gen(function*() {
   })
 
   const markOffline: Presence["Service"]["markOffline"] = (deviceIds, reason) =>
-    Effect.flatMap(lapsed.setUnconnectedOffline(deviceIds, reason), sightings.forget)
+    lapsed.setUnconnectedOffline(deviceIds, reason).pipe(
+      // Of those whose answer is lost, each may be offline.
+      Effect.onExit((exit) => sightings.forget(Exit.isSuccess(exit) ? exit.value : deviceIds)),
+      Effect.asVoid
+    )
 
   const times = yield* PresenceTimes
   const judge: Judge = { nodeId, limits: times }
