@@ -1,5 +1,6 @@
 import {
   DeviceCloud,
+  Devices,
   Firmwares,
   Objects,
   objectsPath,
@@ -13,7 +14,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { cloudWith } from "./FaultyCloud.ts"
 import { nodes } from "./StandingNode.ts"
@@ -145,6 +146,25 @@ it.effect("a device that has moved from a node that stood still is told of an up
       assert.strictEqual(yield* toldTimes(device), 1)
     }).pipe(Effect.provideContext(here))
   }).pipe(Effect.provide(Layer.merge(StorageMemory.layer, PlatformNode.layer)), Effect.scoped))
+
+it.effect("the upgrades of a device end that was deleted just before the store went away", () =>
+  Effect.gen(function*() {
+    const product = yield* Fixtures.createProduct()
+    const { deviceId } = yield* Fixtures.createDevice(product)
+    const taskId = yield* createTask(product)
+    yield* TestClock.adjust("15 seconds")
+    const deletion = yield* Effect.exit((yield* Devices).remove(product.projectId, deviceId))
+    assert.isTrue(Exit.isFailure(deletion))
+    const task = Effect.flatMap(UpgradeTasks, (tasks) => tasks.get(product.projectId, taskId))
+    assert.strictEqual((yield* task).counts.pending, 1)
+    yield* TestClock.adjust("10 minutes")
+    const { counts, status } = yield* task
+    assert.deepStrictEqual([counts.pending, counts.cancelled, status], [0, 1, "failed"])
+  }).pipe(Effect.provide(cloudWith({
+    on: "OtaStore.unfinished",
+    does: "fail",
+    during: ["10 seconds", "20 seconds"]
+  }))))
 
 it.effect("devices are told of their upgrades while the object store of an application throws", () => {
   let throws = false

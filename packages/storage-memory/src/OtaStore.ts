@@ -305,6 +305,7 @@ const make = Effect.gen(function*() {
       Effect.sync(() =>
         deviceIds.flatMap((deviceId) => ota.unfinished(deviceId, module).map((record) => ota.assign(record)))
       ),
+    orphaned: (limit) => Effect.sync(() => ota.orphaned().slice(0, limit).map((record) => ota.assign(record))),
     save: (changes) =>
       Effect.sync(() => {
         const changed = new Map<number, OtaTask>()

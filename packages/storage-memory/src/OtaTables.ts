@@ -70,6 +70,12 @@ export class OtaTables {
     )
   }
 
+  /** Records that have not ended, of devices that are gone. */
+  orphaned(): ReadonlyArray<UpgradeRecord> {
+    const gone = [...this.#tasksOf.keys()].filter((deviceId) => !this.#devices.has(deviceId))
+    return gone.flatMap((deviceId) => this.unfinished(deviceId))
+  }
+
   /** Adds a record, which is counted from now on. */
   add(record: UpgradeRecord): void {
     const { deviceId, taskId } = record

@@ -41,7 +41,7 @@ import { booleans, instant, instants, texts, wholeNumbers } from "./PgParameters
 export const make: Effect.Effect<
   Pick<
     OtaStore["Service"],
-    "records" | "record" | "newest" | "unfinished" | "save" | "claimDue" | "reportVersions" | "versions"
+    "records" | "record" | "newest" | "unfinished" | "orphaned" | "save" | "claimDue" | "reportVersions" | "versions"
   >,
   never,
   PgClient.PgClient
@@ -239,6 +239,13 @@ export const make: Effect.Effect<
         ${module === undefined ? sql`` : sql`AND module = ${module}`} ORDER BY task_id`.pipe(
         Effect.flatMap(assign),
         Effect.mapError(storeError("OtaStore.unfinished"))
+      ),
+    orphaned: (limit) =>
+      reads<RecordRow>`SELECT * FROM ota_record WHERE ${isUnfinished} AND NOT EXISTS (
+          SELECT FROM device WHERE device.device_id = ota_record.device_id
+        ) LIMIT ${limit}`.pipe(
+        Effect.flatMap(assign),
+        Effect.mapError(storeError("OtaStore.orphaned"))
       ),
     save: (changes) =>
       changes.length === 0

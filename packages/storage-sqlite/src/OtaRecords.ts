@@ -66,6 +66,7 @@ export const make = (
   | "record"
   | "newest"
   | "unfinished"
+  | "orphaned"
   | "save"
   | "claimDue"
   | "reportVersions"
@@ -195,6 +196,12 @@ export const make = (
           module === undefined
             ? assignments("device_id = ? AND is_open = 1 ORDER BY task_id", deviceId)
             : assignments("device_id = ? AND module = ? AND is_open = 1", deviceId, module)
+        )),
+    orphaned: (limit) =>
+      sql.read("OtaStore.orphaned", () =>
+        assignments(
+          `is_open = 1 AND NOT EXISTS (SELECT 1 FROM device WHERE device.device_id = ota_record.device_id) LIMIT ?`,
+          limit
         )),
     save: (changes) => sql.write("OtaStore.save", () => save(changes)),
     claimDue: ({ again, limit, now }) =>

@@ -264,6 +264,31 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* store.unfinished(deviceIds)).length, 6)
       }))
 
+    it.effect("finds what has not ended of devices that are gone, and nothing else", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(4)
+        const { task: { taskId } } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
+        const [ended, begun, waits] = devices as [Device, Device, Device]
+        yield* store.save([
+          changed(yield* recordOf(ended, taskId), "succeeded"),
+          changed(yield* recordOf(begun, taskId), "upgrading")
+        ])
+        const orphans = Effect.map(store.orphaned(10_000), (all) => all.filter(({ task }) => task.taskId === taskId))
+        assert.deepStrictEqual(yield* orphans, [])
+        for (const { deviceId } of [ended, begun, waits]) {
+          assert.isTrue(Option.isSome(yield* (yield* DeviceStore).remove(firmware.projectId, deviceId)))
+        }
+        const found = yield* orphans
+        assert.sameMembers(found.map(({ record }) => record.deviceId), [begun.deviceId, waits.deviceId])
+        assert.deepStrictEqual(found.map(({ firmware }) => firmware), [firmware, firmware])
+        assert.strictEqual((yield* store.orphaned(1)).length, 1)
+        const { saved } = yield* store.save(found.map(({ record }) => changed(record, "cancelled")))
+        assert.deepStrictEqual(saved, [true, true])
+        assert.deepStrictEqual(yield* orphans, [])
+        yield* store.endTask(taskId, "cancelled", ["pending"], epoch)
+      }))
+
     it.effect("finds the record of a device in its newest task for a module, also when both have ended", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore

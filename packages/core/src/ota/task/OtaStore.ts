@@ -146,6 +146,8 @@ export class OtaStore extends Context.Service<OtaStore, {
     deviceIds: ReadonlyArray<DeviceId>,
     module?: string
   ) => Effect.Effect<ReadonlyArray<Assignment>, StoreError>
+  /** Records that have not ended, of devices that do not exist any more, at most `limit`. */
+  readonly orphaned: (limit: number) => Effect.Effect<ReadonlyArray<Assignment>, StoreError>
   /**
    * Stores each change whose record is still as `before`. A change to `pending`
    * is not stored if its task has ended. Opens each stage that opens by itself
