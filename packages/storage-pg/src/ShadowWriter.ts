@@ -139,7 +139,15 @@ const make = Effect.gen(function*() {
     }
     // What there is none of is left out: a part without rows costs as much as some rows.
     const none = sql`(SELECT device_id FROM shadow LIMIT 0)`
+    const first = changed.filter(({ before }) => before.version === 0)
     const parts = changed.length === 0 ? [sql`written AS ${none}`, sql`passed_over AS ${none}`] : [
+      // Devices are locked before shadows: whoever removes both does so, too.
+      ...first.length === 0 ? [] : [
+        sql`beginning AS (
+          SELECT device_id FROM device WHERE device_id = ANY(${texts(first.map(({ after }) => after.deviceId))})
+          ORDER BY device_id FOR KEY SHARE
+        )`
+      ],
       sql`new AS (
         SELECT * FROM unnest(
           ${texts(changed.map(({ after }) => after.deviceId))},
@@ -157,14 +165,19 @@ const make = Effect.gen(function*() {
         FROM new WHERE shadow.device_id = new.device_id AND shadow.version = new.version_before
           -- A device may set its version back: the same one may come again.
           AND shadow.updated_at = new.updated_before
+          ${first.length === 0 ? sql`` : sql`AND (SELECT count(*) FROM beginning) >= 0`}
         RETURNING shadow.device_id
-      ), inserted AS (
-        INSERT INTO shadow (device_id, reported, desired, updated_at, version)
-        SELECT device_id, reported, desired, updated_at, version FROM new WHERE version_before = 0
-        ON CONFLICT DO NOTHING RETURNING device_id
-      ), written AS (
-        SELECT device_id FROM updated UNION ALL SELECT device_id FROM inserted
-      ), passed_over AS (
+      )`,
+      ...first.length === 0 ? [sql`written AS (SELECT device_id FROM updated)`] : [
+        sql`inserted AS (
+          INSERT INTO shadow (device_id, reported, desired, updated_at, version)
+          SELECT device_id, reported, desired, updated_at, version FROM new JOIN beginning USING (device_id)
+          ON CONFLICT DO NOTHING RETURNING device_id
+        ), written AS (
+          SELECT device_id FROM updated UNION ALL SELECT device_id FROM inserted
+        )`
+      ],
+      sql`passed_over AS (
         SELECT device_id FROM new WHERE device_id NOT IN (SELECT device_id FROM written)
       )`
     ]

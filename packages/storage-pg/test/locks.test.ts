@@ -408,6 +408,21 @@ for (const names of [["a", "b"], ["b", "a"]]) {
       }), "enable_nestloop"))
 }
 
+it.live("a batch of devices is removed while the first shadow of one is written with that of another", () =>
+  withNodes(({ devices: [device], onOther, sql }) =>
+    Effect.gen(function*() {
+      const { remove } = yield* insertBatch(device)
+      const [a, b] = [DeviceId.make("a"), DeviceId.make("b")]
+      yield* modify([next(b)])
+      const [versions, removed] = yield* inTurn(sql, rowOf(sql, "shadow", { deviceId: b }), [
+        modify([next(a), next(b)]),
+        onOther(remove)
+      ])
+      assert.deepStrictEqual(versions, [0, 1])
+      assert.strictEqual(removed, 2)
+    })
+  ))
+
 it.live("a batch is removed while a job is created for the product", () =>
   withNodes(({ devices: [device], onOther, sql }) =>
     Effect.gen(function*() {
