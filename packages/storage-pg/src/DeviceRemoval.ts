@@ -8,8 +8,8 @@ import type { SqlClient, Statement } from "effect/sql"
  * about them go by their foreign keys. `returning`: columns of `device` and
  * `product`, with `device_id` among them. The names of the devices stay for the
  * feed. Nobody can read the history any more; it goes when history is maintained.
- * The devices are locked first, and then their shadows, in the order in which others
- * lock several: a plan may remove the devices in any order.
+ * The devices are locked first, then their rows in `presence`, and then their shadows,
+ * in the order in which others lock several: a plan may remove the devices in any order.
  */
 export const removeDevices = <Row extends object>(
   sql: SqlClient.SqlClient,
@@ -19,8 +19,12 @@ export const removeDevices = <Row extends object>(
   sql<Row>`
     WITH locked AS (
       SELECT device_id FROM device WHERE ${which} ORDER BY device_id FOR UPDATE
+    ), present AS (
+      SELECT device_id FROM presence WHERE device_id IN (SELECT device_id FROM locked) ORDER BY device_id FOR UPDATE
     ), shadows AS (
-      SELECT device_id FROM shadow WHERE device_id IN (SELECT device_id FROM locked) ORDER BY device_id FOR UPDATE
+      SELECT device_id FROM shadow WHERE device_id IN (SELECT device_id FROM locked)
+        AND (SELECT count(*) FROM present) >= 0
+      ORDER BY device_id FOR UPDATE
     ), removed AS (
       DELETE FROM device USING locked, product
       WHERE device.device_id = locked.device_id AND product.product_key = device.product_key

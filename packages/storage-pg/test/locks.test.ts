@@ -423,6 +423,22 @@ it.live("a batch of devices is removed while the first shadow of one is written 
     })
   ))
 
+it.live("a device is removed while it, and another one, are commanded with desired values", () =>
+  withNodes(({ devices, onOther, sql }) =>
+    Effect.gen(function*() {
+      const [{ deviceId, projectId }, other] = devices
+      yield* connect(devices, "first")
+      yield* modify(devices.map((device) => next(device.deviceId)))
+      const items = devices.map((device) => ({ ...command(device), desire: next(device.deviceId).modify }))
+      const [enqueued, removed] = yield* inTurn(sql, rowOf(sql, "presence", other), [
+        onOther(CommandStore.use((store) => store.enqueue(items))),
+        DeviceStore.use((store) => store.remove(projectId, deviceId))
+      ])
+      assert.deepStrictEqual(enqueued.map((result) => typeof result), ["object", "object"])
+      assert.isTrue(Option.isSome(removed))
+    })
+  ))
+
 it.live("a batch is removed while a job is created for the product", () =>
   withNodes(({ devices: [device], onOther, sql }) =>
     Effect.gen(function*() {
