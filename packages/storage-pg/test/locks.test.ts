@@ -454,6 +454,28 @@ it.live("a batch is removed while a job is created for the product", () =>
     })
   ))
 
+it.live("a batch is removed while two jobs of its devices go on", () =>
+  withNodes(({ devices: [device], onOther, sql }) =>
+    Effect.gen(function*() {
+      const { remove } = yield* insertBatch(device)
+      const [a, b] = [DeviceId.make("a"), DeviceId.make("b")]
+      const { productKey, projectId } = device
+      const job = { projectId, name: "a", description: "", document: {}, timeout: 0, productKey, createdAt: now }
+      const create = JobStore.use((store) => store.create(job, { _tag: "Named", deviceIds: [a, b] }, 0))
+      const created = [yield* create, yield* create]
+      const [first, second] = created.map((each) => each._tag === "Created" ? each.job.jobId : 0)
+      const report = (jobId: number, deviceId: DeviceId) =>
+        ({ jobId, deviceId, state: "in_progress", progress: undefined, details: undefined, at: now }) as const
+      const [removed, reported] = yield* inTurn(
+        sql,
+        sql`SELECT FROM job_task WHERE job_id = ${second!} AND device_id = ${a} FOR UPDATE`,
+        [remove, onOther(JobStore.use((store) => store.report([report(first!, b), report(second!, a)])))]
+      )
+      assert.lengthOf(reported, 2)
+      assert.strictEqual(removed, 2)
+    })
+  ))
+
 for (const by of ["a task that is created", "a task that it joins"]) {
   it.live(`a device that is removed while it is given an upgrade by ${by} has a record that can be ended`, () =>
     withNodes(({ devices: [device], onOther, sql }) =>
