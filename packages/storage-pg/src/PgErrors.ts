@@ -28,9 +28,10 @@ export const storeError = (operation: string) => (error: SqlError.SqlError): Sto
  * SQLSTATE classes and codes of a server that stops, starts, is out of resources, takes
  * no writes for now (a standby, or a full disk of some hosts), does not let the client
  * in (a password that is being changed, a right that is missing, a database that takes
- * no connections), or does not have the database (it is restored).
+ * no connections), does not have the database (it is restored), or has changed a table
+ * under a prepared statement of a transaction (a server of a newer version has started).
  */
-const passingState = /^(53|57P|58|08|25006|28|3D000|42501|55000)/
+const passingState = /^(53|57P|58|08|0A000|25006|28|3D000|42501|55000)/
 
 /** Whether the same statement may succeed later. */
 export const isRetryable = (error: SqlError.SqlError): boolean => {

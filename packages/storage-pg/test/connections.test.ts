@@ -1,4 +1,4 @@
-import { AuditStore, defaultProjectId, QuotaStore } from "@device-cloud/core"
+import { AuditStore, defaultProjectId, ExecutionStore, QuotaStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { PgClient, PgConnection } from "@effect/sql-pg"
@@ -98,6 +98,23 @@ it.live("what a database that takes no writes refuses can be repeated", () =>
     const operator = yield* PgConnection.make({ url })
     const writes = `ALTER DATABASE ${nameOf(url)} SET default_transaction_read_only`
     yield* survives({ operator, url, refuse: `${writes} = on`, admit: `${writes} = off`, sqlState: "25006" })
+  }).pipe(Effect.scoped))
+
+it.live("what fails because a newer version has just changed a table can be repeated", () =>
+  Effect.gen(function*() {
+    const url = yield* newDatabase
+    const operator = yield* PgConnection.make({ url })
+    const client = PgClient.layer({ url, maxConnections: 1 })
+    const layer = StoragePg.layerClient.pipe(Layer.provide([client, TestKeyRing.layer]))
+    const executions = yield* Effect.provide(ExecutionStore, yield* Layer.build(layer))
+    // A transaction with all columns of a table.
+    const tick = executions.tick({ now: 0, limit: 1, step: () => ({ dueAt: null }) })
+    yield* tick
+    yield* operator.query("ALTER TABLE scene_timer ADD COLUMN added text")
+    const error = yield* Effect.flip(tick)
+    assert.include(inspect(error.cause, { depth: 9 }), "0A000")
+    assert.isTrue(error.retryable)
+    yield* tick
   }).pipe(Effect.scoped))
 
 it.live("what a database that takes no connections refuses can be repeated", () =>
