@@ -178,8 +178,12 @@ const make = (sql: PgClient.PgClient) => {
       ),
     detach: ({ at, gatewayId, state, subDeviceIds }) =>
       sql<AttachmentRow>`
-        WITH detached AS (
+        WITH involved AS (
+          -- Whoever removes some of them comes first or waits.
+          SELECT device_id FROM device WHERE device_id = ANY(${texts(subDeviceIds)}) ORDER BY device_id FOR KEY SHARE
+        ), detached AS (
           DELETE FROM sub_device WHERE device_id = ANY(${texts(subDeviceIds)})
+            AND (SELECT count(*) FROM involved) >= 0
             AND ${gatewayId === undefined ? sql`true` : sql`gateway_id = ${gatewayId}`}
           RETURNING *
         ), claimed AS (

@@ -36,6 +36,7 @@ import {
   type ShadowModification,
   ShadowStore,
   type TaskCreated,
+  TopologyStore,
   TraceStore
 } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -472,6 +473,23 @@ it.live("a batch is removed while two jobs of its devices go on", () =>
         [remove, onOther(JobStore.use((store) => store.report([report(first!, b), report(second!, a)])))]
       )
       assert.lengthOf(reported, 2)
+      assert.strictEqual(removed, 2)
+    })
+  ))
+
+it.live("a batch of sub-devices is removed while its gateway detaches them", () =>
+  withNodes(({ devices: [gateway], onOther, sql }) =>
+    Effect.gen(function*() {
+      const { devices, remove } = yield* insertBatch(gateway)
+      const subDeviceIds = devices.map(({ deviceId }) => deviceId)
+      const { deviceId: gatewayId } = gateway
+      const store = yield* TopologyStore
+      yield* store.attach({ gatewayId, subDeviceIds, by: { _tag: "Cloud" }, at: now })
+      const [detached, removed] = yield* inTurn(sql, rowOf(sql, "sub_device", devices[0]!), [
+        onOther(TopologyStore.use((store) => store.detach({ gatewayId, subDeviceIds, state: "released", at: now }))),
+        remove
+      ])
+      assert.lengthOf(detached, 2)
       assert.strictEqual(removed, 2)
     })
   ))
