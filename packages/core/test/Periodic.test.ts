@@ -21,3 +21,13 @@ it.effect("who looks for what ends knows for a minute that the node has begun, o
     yield* TestClock.adjust("199 seconds")
     assert.deepStrictEqual(span(), [205, 264])
   }))
+
+it.effect("what is done again and again goes on after it has died", () =>
+  Effect.gen(function*() {
+    let rounds = 0
+    yield* Periodic.every("1 second")(Effect.sync(() => {
+      if (++rounds === 2) throw new Error("a store throws")
+    }))
+    yield* TestClock.adjust("4 seconds")
+    assert.strictEqual(rounds, 5)
+  }))

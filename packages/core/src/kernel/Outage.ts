@@ -7,7 +7,7 @@ import { Cause, Effect } from "effect"
 export interface Outage {
   /** Logs a warning with the error, or the cause, unless an attempt has failed for the same reason since the last success. */
   readonly failed: (error: unknown) => Effect.Effect<void>
-  /** Runs an attempt. Its failure is in the log, as that of `failed`, and nowhere else. */
+  /** Runs an attempt. Its failure, or that it dies, is in the log, as that of `failed`, and nowhere else. */
   readonly attempted: (attempt: Effect.Effect<void, unknown>) => Effect.Effect<void>
   /** It has succeeded. Returns whether it failed before. */
   readonly over: Effect.Effect<boolean>
@@ -32,7 +32,11 @@ export const make = (warning: string): Outage => {
   })
   return {
     failed,
-    attempted: (attempt) => Effect.matchEffect(attempt, { onFailure: failed, onSuccess: () => Effect.asVoid(over) }),
+    attempted: (attempt) =>
+      Effect.matchCauseEffect(attempt, {
+        onFailure: (cause) => failed(Cause.squash(cause)),
+        onSuccess: () => Effect.asVoid(over)
+      }),
     over
   }
 }

@@ -17,17 +17,20 @@ export const LookInterval = Context.Reference<number>("@device-cloud/core/kernel
 export type Repeating<R> = Effect.Effect<Fiber.Fiber<never>, never, R | Scope.Scope>
 
 /**
- * Does the work now, and again `pause` after each end. A round without work costs half
- * of one of `Effect.repeat(Schedule.spaced(pause))`, and a node has a dozen of them in
- * each second.
+ * Does the work now, and again `pause` after each end, also if it dies: the log says so.
+ * A round without work costs half of one of `Effect.repeat(Schedule.spaced(pause))`, and a
+ * node has a dozen of them in each second.
  */
 export const every = (pause: Duration.Input): <R>(work: Effect.Effect<unknown, never, R>) => Repeating<R> => {
   const duration = Duration.fromInputUnsafe(pause)
-  return (work) =>
-    Effect.flatMap(
+  return (work) => {
+    const survived = Effect.catchCause(work, (cause) => Effect.logError("What a node does again and again died", cause))
+    return Effect.flatMap(
       Clock.Clock,
-      (clock) => Effect.forkScoped(Effect.forever(Effect.andThen(work, clock.sleep(duration)), { disableYield: true }))
+      (clock) =>
+        Effect.forkScoped(Effect.forever(Effect.andThen(survived, clock.sleep(duration)), { disableYield: true }))
     )
+  }
 }
 
 /** Calls it now, and again `pause` after each call: nothing but the pause is a step of a fiber. */
