@@ -103,6 +103,46 @@ it.effect("large events go in smaller batches", () => {
   }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
 })
 
+it.effect("a client of webhooks that throws, is interrupted or returns no Effect has failed, and is asked ever later", () => {
+  const receiver = new Receiver()
+  const wrongs: ReadonlyArray<() => ReturnType<WebhookClient["Service"]["send"]>> = [
+    () => {
+      throw new Error("it throws")
+    },
+    () => Effect.interrupt,
+    // oxlint-disable-next-line no-explicit-any -- a program without types may give anything
+    () => Promise.resolve() as any,
+    // oxlint-disable-next-line no-explicit-any -- a program without types may give anything
+    () => Effect.succeed({ status: 500 } as any)
+  ]
+  let asked = 0
+  const client = WebhookClient.of({
+    ...receiver.client,
+    send: (request) => wrongs[asked++]?.() ?? receiver.client.send(request)
+  })
+  return Effect.gen(function*() {
+    const { connected, detail } = yield* pushing()
+    yield* connected.postProperties({ n: 1 })
+    const began = yield* Clock.currentTimeMillis
+    for (let n = 1; n <= wrongs.length; n++) {
+      yield* passUntil("1 second", Effect.map(detail, ({ progress }) => progress.failure?.attempts === n))
+      assert.deepInclude((yield* detail).progress.failure, { reason: "Internal error" })
+    }
+    yield* passUntil("1 second", Effect.map(detail, ({ lag }) => lag.events === 0))
+    // 1, 2, 4 and 8 seconds lie between them.
+    assert.isAtLeast((yield* Clock.currentTimeMillis) - began, 15_000)
+    assert.deepStrictEqual(receiver.take().flatMap(numbers), [1])
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(
+      DeviceCloud.layer.pipe(
+        Layer.provideMerge(StorageMemory.layer),
+        Layer.provideMerge(Layer.mergeAll(PlatformNode.layer, Layer.succeed(WebhookClient, client)))
+      )
+    )
+  )
+})
+
 it.effect("what was not taken goes again, ever later; after an hour it is paused, and resumed without loss", () => {
   const receiver = new Receiver()
   return Effect.gen(function*() {

@@ -73,7 +73,11 @@ const make = Effect.gen(function*() {
       const read: Cursor = { epoch: decodeCursor(cursor)!.epoch, place: batch.last.id }
       // With this epoch and these events, a request has the same content.
       const id = `msg_${subscriptionId}_${read.epoch}_${entries[0]!.id}_${read.place}_${batch.count}`
-      const reason = yield* keepingLease(attempt(subscription, batch, id))
+      const reason = yield* keepingLease(attempt(subscription, batch, id)).pipe(
+        Effect.catchDefect((defect) =>
+          Effect.as(Effect.logError("Events could not be pushed", defect), "Internal error")
+        )
+      )
       // Attempts are due by the clock of the cloud, leases last by that of the store.
       const now = yield* Clock.currentTimeMillis
       yield* modify((progress, leasedFrom) => {

@@ -57,6 +57,9 @@ export const AllowPrivateWebhooks = Context.Reference<boolean>(
 export class WebhookClient extends Context.Service<WebhookClient, {
   /** Returns why no webhook may go to the URL, as far as that shows without looking names up. */
   readonly refuse: (url: string) => string | undefined
-  /** Sends the request and returns the response, whatever its status. */
+  /**
+   * Sends the request and returns the response, whatever its status. Ends within
+   * `requestTimeout`: the core sets no time limit of its own.
+   */
   readonly send: (request: WebhookRequest) => Effect.Effect<WebhookResponse, WebhookError>
 }>()("@device-cloud/core/scene/execution/WebhookClient") {}

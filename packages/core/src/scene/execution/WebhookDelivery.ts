@@ -3,6 +3,7 @@
  * a time (docs/api/scenes.md).
  */
 import { Clock, Context, Effect, Layer, Metric } from "effect"
+import { given } from "../../kernel/GivenEffect.ts"
 import { Mac } from "../../kernel/Mac.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import { beginning } from "../../kernel/Text.ts"
@@ -80,7 +81,8 @@ const make = Effect.gen(function*() {
       if (addressUntil === null) reached = { projectId, addresses }
       return addressUntil === null
     }
-    return yield* Effect.suspend(() => client.send(webhookRequest(webhook, { keys, mac, now, admits }))).pipe(
+    const send = () => client.send(webhookRequest(webhook, { keys, mac, now, admits }))
+    return yield* given("send of the WebhookClient", send).pipe(
       Effect.ensuring(Effect.sync(() => {
         pace.done(target)
         if (reached !== undefined) pace.done(reached)
