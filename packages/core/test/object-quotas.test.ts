@@ -81,6 +81,32 @@ for (const [name, stores] of storages) {
         assert.strictEqual(yield* used, 60)
       }))
 
+    it.effect("an upload gives its bytes back if the store of objects throws, also when it removes what is left", () =>
+      Effect.gen(function*() {
+        const throws = () => {
+          throw new Error("it throws")
+        }
+        const store = ObjectStore.of({
+          ...yield* ObjectStore,
+          write: (_, content) => Effect.andThen(Stream.runDrain(content), Effect.sync(throws)),
+          remove: throws
+        })
+        const { id, used } = yield* newProject("throwers", 4 * mebibyte)
+        const exit = yield* Effect.flatMap(
+          Objects,
+          (objects) => Effect.exit(objects.upload(id, "lost.bin", Stream.succeed(Buffer.alloc(2 * mebibyte))))
+        ).pipe(
+          Effect.provide(
+            Layer.fresh(Objects.layer).pipe(
+              Layer.provide(Layer.succeed(ObjectStore, store)),
+              Layer.provide(PlatformNode.layer)
+            )
+          )
+        )
+        assert.isTrue(Exit.hasDies(exit))
+        assert.strictEqual(yield* used, 0)
+      }))
+
     it.effect("an upload stops when others have used the room meanwhile, and gives its bytes back", () =>
       Effect.gen(function*() {
         const objects = yield* Objects

@@ -113,7 +113,7 @@ const make = Effect.gen(function*() {
         ),
         Effect.tap(take),
         Effect.onError(() =>
-          Effect.andThen(Effect.ignore(store.remove(objectId)), Effect.ignore(giveBytes(projectId, taken)))
+          Effect.andThen(Effect.ignore(giveBytes(projectId, taken)), () => Effect.ignore(store.remove(objectId)))
         )
       )
     }
