@@ -290,7 +290,11 @@ const make = Effect.gen(function*() {
       for (const { at, id } of noted) if (!uses.has(id)) uses.set(id, at)
     })
     return Effect.onError(store.markUsed(noted), () => putBack)
-  }).pipe(Effect.catchCause((cause) => Effect.logWarning("The latest uses of access keys are not noted", cause)))
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.ignoreCause(Effect.logWarning("The latest uses of access keys are not noted", cause))
+    )
+  )
 
   yield* Effect.addFinalizer(() => Effect.timeoutOption(writeUses, "2 seconds"))
   yield* writeUses.pipe(Effect.schedule(Schedule.spaced(useInterval)), Effect.forkScoped)
