@@ -9,6 +9,7 @@ import {
   Devices,
   DeviceSessions,
   Feed,
+  NodeBus,
   type ProductDraft,
   ProductKey,
   Products,
@@ -442,3 +443,35 @@ it.effect("asks for the account of a device behind a cloud gateway", () =>
   }).pipe(
     Effect.provide(DeviceCloud.layer.pipe(Layer.provideMerge(StorageMemory.layer), Layer.provide(PlatformNode.layer)))
   ))
+
+it.effect("what is stored succeeds while a bus of an application throws, is interrupted or returns no Effect", () =>
+  Effect.gen(function*() {
+    const wrongs: ReadonlyArray<() => ReturnType<NodeBus["Service"]["publish"]>> = [
+      () => {
+        throw new Error("it throws")
+      },
+      () => Effect.interrupt,
+      // oxlint-disable-next-line no-explicit-any -- a program without types may give anything
+      () => Promise.resolve() as any
+    ]
+    for (const publish of wrongs) {
+      const Bus = Layer.effect(NodeBus, Effect.map(NodeBus, (bus) => NodeBus.of({ ...bus, publish })))
+      yield* Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct())
+        const devices = yield* Devices
+        yield* devices.disable(defaultProjectId, device.deviceId)
+        yield* devices.enable(defaultProjectId, device.deviceId)
+        const keys = yield* AccessKeys
+        const { accessKey: { id } } = yield* keys.create(defaultProjectId, { name: "Back end", role: "admin" })
+        yield* keys.remove(defaultProjectId, id)
+      }).pipe(
+        Effect.provide(
+          DeviceCloud.layer.pipe(
+            Layer.provideMerge(Layer.provideMerge(Bus, StorageMemory.layer)),
+            Layer.provideMerge(PlatformNode.layer)
+          ),
+          { local: true }
+        )
+      )
+    }
+  }))

@@ -6,6 +6,7 @@
  * notice reads the store again.
  */
 import { Context, Effect, Queue, Schema, type Scope } from "effect"
+import { given } from "../kernel/GivenEffect.ts"
 import { StoreError } from "../kernel/StoreError.ts"
 
 /** A notice on its way between nodes. */
@@ -53,7 +54,11 @@ export class NodeBus extends Context.Service<NodeBus, {
     const publish = (bus: NodeBus["Service"], payloads: ReadonlyArray<string>, to: string | undefined) => {
       const longest = payloads.reduce((longest, payload) => Math.max(longest, sizeOf(payload)), 0)
       return longest <= maxNoticeBytes
-        ? bus.publish(payloads.map((payload) => ({ channel: name, payload })), to)
+        ? given(
+          "publish of the NodeBus",
+          () => bus.publish(payloads.map((payload) => ({ channel: name, payload })), to)
+        )
+          .pipe(Effect.catchDefect((cause) => Effect.fail(notPublished(cause))))
         : Effect.fail(tooLarge(name, longest))
     }
     return Effect.map(NodeBus, (bus) => ({
@@ -104,18 +109,16 @@ const encoder = new TextEncoder()
 /** Bytes of UTF-8. */
 const sizeOf = (text: string): number => 3 * text.length <= maxNoticeBytes ? text.length : encoder.encode(text).length
 
+const notPublished = (cause: unknown) => new StoreError({ operation: "NodeBus.publish", retryable: false, cause })
+
 const tooLarge = (channel: string, size: number) =>
-  new StoreError({
-    operation: "NodeBus.publish",
-    retryable: false,
-    cause: new Error(`A notice of ${channel} has ${size} bytes; expected at most ${maxNoticeBytes}`)
-  })
+  notPublished(new Error(`A notice of ${channel} has ${size} bytes; expected at most ${maxNoticeBytes}`))
 
 /** A channel between nodes. */
 export interface Channel<A> {
   /**
    * Sends notices to the other nodes, or to the one with the id `to`. Without effect
-   * for an empty list. Fails if one is larger than 7 KB.
+   * for an empty list. Fails if one is larger than 7 KB, and if the bus dies.
    */
   readonly publish: (notices: ReadonlyArray<A>, to?: string) => Effect.Effect<void, StoreError>
   /**
