@@ -47,7 +47,8 @@ const make = (capacity: number): IdempotencyStore["Service"] => {
       }),
     release: (request) =>
       Effect.sync(() => {
-        if (recent.get(nameOf(request))?.claimedAt === request.at) recent.delete(nameOf(request))
+        const known = recent.get(nameOf(request))
+        if (known?.claimedAt === request.at && known.answer === undefined) recent.delete(nameOf(request))
       }),
     count: (projectId, limit) =>
       Effect.sync(() => {

@@ -70,7 +70,7 @@ const make = Effect.fnUntraced(function*(directory: string) {
     release: (request) =>
       turn(attempt("release", async () => {
         const stored = await level.get(keyOf(request))
-        if (stored?.claimedAt === request.at) await level.del(keyOf(request))
+        if (stored?.claimedAt === request.at && stored.answer === null) await level.del(keyOf(request))
       })),
 
     count: (projectId, limit) =>

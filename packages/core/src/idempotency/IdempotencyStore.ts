@@ -8,6 +8,7 @@ import type { ProjectId } from "../project/Project.ts"
 /** Identifies a request: the caller's key in a project. */
 export interface RequestKey {
   readonly projectId: ProjectId
+  /** At most 255 visible characters of ASCII. */
   readonly key: string
 }
 
@@ -21,7 +22,7 @@ export interface ClaimedRequest extends RequestKey {
 export interface StoredAnswer {
   /** HTTP status. */
   readonly status: number
-  /** Null: the response was not kept. */
+  /** At most 90,000 characters. Null: the response was not kept. */
   readonly body: string | null
 }
 

@@ -24,6 +24,9 @@ const claim = (request: ClaimedRequest, fields: { readonly fingerprint?: string;
     })
   })
 
+/** Characters of the longest key and the longest response. */
+const [maxKey, maxBody] = [255, 90_000]
+
 const claimed = { _tag: "Claimed" } as const
 const answer = { status: 200, body: `{"code":0,"text":"\\u0000 é"}` }
 
@@ -46,6 +49,25 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.release(stranger)
         assert.strictEqual((yield* claim(request))._tag, "Answered")
         assert.deepStrictEqual(yield* claim({ ...request, key: request.key.toUpperCase() }), claimed)
+        yield* store.release(request)
+        assert.deepStrictEqual(yield* claim(request), { _tag: "Answered", fingerprint: "first", answer })
+      }))
+
+    it.effect("tells long keys apart that begin alike, and keeps long responses whole", () =>
+      Effect.gen(function*() {
+        const store = yield* IdempotencyStore
+        const { projectId } = yield* newRequest
+        const [request, other] = ["a", "b"].map((end): ClaimedRequest => ({
+          projectId,
+          key: "k".repeat(maxKey - 1) + end,
+          at: epoch
+        }))
+        assert.deepStrictEqual(yield* claim(request!), claimed)
+        assert.deepStrictEqual(yield* claim(other!), claimed)
+        const long = { status: 200, body: "b".repeat(maxBody) }
+        yield* store.answer(request!, long)
+        assert.deepStrictEqual(yield* claim(request!), { _tag: "Answered", fingerprint: "first", answer: long })
+        assert.strictEqual((yield* claim(other!))._tag, "InProgress")
       }))
 
     it.effect("tells that a response was not kept, and counts the requests of a project", () =>
@@ -92,7 +114,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           fingerprint: "second",
           answer
         })
-        assert.deepStrictEqual(yield* claim(request, { at: epoch + 1102 }), claimed)
+        const again = { at: epoch + 1102 }
+        assert.deepStrictEqual(yield* claim(request, again), claimed)
+        assert.deepStrictEqual(yield* claim(request, again), { _tag: "InProgress", fingerprint: "first" })
       }))
 
     it.effect("a caller whose claim has expired changes nothing of the request that another caller has", () =>
