@@ -2,6 +2,7 @@
  * Quotas in memory.
  */
 import {
+  currentMinute,
   type ProductKey,
   type ProjectId,
   QuotaExceeded,
@@ -130,10 +131,11 @@ const make = (
       Effect.sync(() => {
         const maximum = of(projectId).limits.registrationsPerMinute ?? limit
         const { count, minute: last } = registrations.get(productKey) ?? { count: 0, minute: 0 }
-        const before = last < minute ? 0 : count
+        const current = currentMinute(last, minute)
+        const before = current === last ? count : 0
         if (before >= maximum) return Option.some(maximum)
         if (products.has(productKey as ProductKey)) {
-          registrations.set(productKey, { minute: Math.max(last, minute), count: before + 1 })
+          registrations.set(productKey, { minute: current, count: before + 1 })
         }
         return Option.none()
       })

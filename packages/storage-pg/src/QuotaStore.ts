@@ -141,13 +141,13 @@ const make = (sql: PgClient.PgClient) => {
     register: (projectId, productKey, minute, limit) =>
       Effect.gen(function*() {
         const most = maximum(projectId, "registrationsPerMinute", limit)
-        // The clocks of nodes differ a little: a minute that is over counts as the one that has begun.
+        // `currentMinute` of the core.
         const [row] = yield* sql`INSERT INTO product_registrations AS usage (product_key, used, minute)
           SELECT ${productKey}, 1, ${minute}::bigint WHERE ${most} > 0
           ON CONFLICT (product_key) DO UPDATE SET
-            used = CASE WHEN usage.minute < excluded.minute THEN 1 ELSE usage.used + 1 END,
-            minute = greatest(usage.minute, excluded.minute)
-          WHERE usage.minute < excluded.minute OR usage.used < ${most}
+            used = CASE WHEN usage.minute - excluded.minute IN (0, 1) THEN usage.used + 1 ELSE 1 END,
+            minute = CASE WHEN usage.minute - excluded.minute = 1 THEN usage.minute ELSE excluded.minute END
+          WHERE usage.minute - excluded.minute NOT IN (0, 1) OR usage.used < ${most}
           RETURNING used`
         if (row !== undefined) return Option.none()
         return Option.some((yield* room(projectId, "registrationsPerMinute", limit)).maximum)

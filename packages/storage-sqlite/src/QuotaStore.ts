@@ -2,6 +2,7 @@
  * Quotas on SQLite.
  */
 import {
+  currentMinute,
   type ProjectId,
   QuotaExceeded,
   type QuotaLimits,
@@ -114,12 +115,13 @@ const make = (sql: Sqlite["Service"]) => {
           "SELECT minute, used FROM product_registrations WHERE product_key = ?",
           [productKey]
         )
-        const before = known === undefined || known.minute < minute ? 0 : known.used
+        const current = currentMinute(known?.minute ?? 0, minute)
+        const before = current === known?.minute ? known.used : 0
         if (before >= maximum) return Option.some(maximum)
         sql.run(
           `INSERT OR REPLACE INTO product_registrations (product_key, minute, used)
             SELECT product_key, ?, ? FROM product WHERE product_key = ?`,
-          [Math.max(known?.minute ?? 0, minute), before + 1, productKey]
+          [current, before + 1, productKey]
         )
         return Option.none()
       })

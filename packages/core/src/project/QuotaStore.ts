@@ -48,7 +48,8 @@ export class QuotaStore extends Context.Service<QuotaStore, {
    * Counts a registration with the secret of a product in a minute (Unix
    * milliseconds / 60,000). Returns the limit, and counts nothing, if the product
    * has had as many in this minute as the project's own limit or else `limit`
-   * admits. Returns none if it is counted, or the product is gone.
+   * admits. Returns none if it is counted, or the product is gone. What comes a
+   * minute late counts as of the minute that has begun (`currentMinute`).
    */
   readonly register: (
     projectId: ProjectId,
@@ -57,3 +58,10 @@ export class QuotaStore extends Context.Service<QuotaStore, {
     limit: number
   ) => Effect.Effect<Option.Option<number>, StoreError>
 }>()("@device-cloud/core/project/QuotaStore") {}
+
+/**
+ * The minute that a registration counts in. The clocks of nodes differ a little: a
+ * minute that is over counts as the one that has begun. A `last` that is further
+ * ahead comes from a clock that was wrong.
+ */
+export const currentMinute = (last: number, minute: number): number => last === minute + 1 ? last : minute

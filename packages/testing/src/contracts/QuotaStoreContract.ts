@@ -144,6 +144,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         // A node whose clock is behind does not begin the minute before again.
         assert.deepStrictEqual(yield* store.register(id, productKey, 6, 3), Option.some(3))
         assert.deepStrictEqual(yield* store.register(id, productKey, 8, 3), Option.none())
+        // A clock that was an hour ahead has filled a minute that is to come.
+        yield* Effect.repeat(store.register(id, productKey, 68, 3), { times: 2 })
+        assert.deepStrictEqual(yield* store.register(id, productKey, 68, 3), Option.some(3))
+        assert.deepStrictEqual(yield* store.register(id, productKey, 8, 3), Option.none())
         yield* store.set(id, { registrationsPerMinute: 0 })
         assert.deepStrictEqual(yield* store.register(id, productKey, 9, 3), Option.some(0))
         assert.deepStrictEqual(yield* store.register(id, ProductKey.make(unique("missing")), 9, 3), Option.some(0))
