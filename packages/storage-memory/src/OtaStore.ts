@@ -28,6 +28,13 @@ import { matchingDevices, paginate, Tables } from "./Tables.ts"
 
 const noCounts: RecordCounts = { pending: 0, upgrading: 0, succeeded: 0, failed: 0, cancelled: 0 }
 
+/** The order of two different texts by their characters: `<` goes by halves of those beyond U+FFFF. */
+const byCharacters = (a: string, b: string): number => {
+  const [left, right] = [[...a], [...b]]
+  const place = left.findIndex((character, i) => character !== right[i])
+  return place < 0 ? -1 : left[place]!.codePointAt(0)! - (right[place]?.codePointAt(0) ?? -1)
+}
+
 const newRecord = { status: "pending", step: 0, failures: 0, reason: "", revision: 0 } as const
 
 const make = Effect.gen(function*() {
@@ -288,7 +295,7 @@ const make = Effect.gen(function*() {
           if (status === "failed") devices.set(reason, (devices.get(reason) ?? 0) + 1)
         }
         return [...devices].map(([reason, devices]) => ({ reason, devices }))
-          .toSorted((a, b) => b.devices - a.devices || (a.reason < b.reason ? -1 : 1))
+          .toSorted((a, b) => b.devices - a.devices || byCharacters(a.reason, b.reason))
           .slice(0, limit)
       }),
     record: (deviceId, taskId) =>

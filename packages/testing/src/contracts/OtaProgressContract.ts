@@ -105,11 +105,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         // Reasons that are equally frequent come in the order of their characters.
         const several =
           created(yield* store.createTask(newTask(firmware, { module: "m" }), { _tag: "All" }, epoch)).task
-        const reasons = ["é", "b", "_", "B", "%", "a"]
+        const reasons = ["é", "😀", "b", "_", "B", "%", "￮", "a"]
         for (const [place, reason] of reasons.entries()) {
           yield* change(devices[place]!, several.taskId, epoch + 1, { status: "failed", step: -1, reason })
         }
-        const inOrder = ["%", "B", "_", "a", "b", "é"].map((reason) => ({ reason, devices: 1 }))
+        const inOrder = ["%", "B", "_", "a", "b", "é", "￮", "😀"].map((reason) => ({ reason, devices: 1 }))
         assert.deepStrictEqual(yield* store.failures(several.taskId, 10), inOrder)
         assert.deepStrictEqual(yield* store.failures(several.taskId, 3), inOrder.slice(0, 3))
         const found = (filter: RecordFilter, page = all) =>
