@@ -52,6 +52,7 @@ import * as JobMethods from "./job/JobMethods.ts"
 import { JobDelivery } from "./job/JobDelivery.ts"
 import { Jobs } from "./job/Jobs.ts"
 import { JobStore } from "./job/JobStore.ts"
+import * as GuardedLoggers from "./kernel/GuardedLoggers.ts"
 import { Identifiers } from "./kernel/Identifiers.ts"
 import { KnownAddresses } from "./kernel/KnownAddresses.ts"
 import * as MeshMethods from "./mesh/MeshMethods.ts"
@@ -355,5 +356,5 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
     Layer.mergeAll(ProjectActivity.layer, Troubles.layer, Quotas.layer, SharedCounts.layer, TraceRecorder.layer)
   ),
   Layer.provide(AuditedStores.layer),
-  Layer.provide(Identifiers.layer)
+  Layer.provide(Layer.merge(Identifiers.layer, GuardedLoggers.layer))
 )

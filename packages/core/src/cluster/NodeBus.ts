@@ -78,9 +78,7 @@ export class NodeBus extends Context.Service<NodeBus, {
           (notice === "missed"
             ? missed
             : Effect.flatMap(Effect.suspend(() => decode(JSON.parse(notice.payload))), heard)).pipe(
-              Effect.catchCause((cause) =>
-                Effect.ignoreCause(Effect.logWarning(`A notice of ${name} has no effect here`, cause))
-              )
+              Effect.catchCause((cause) => Effect.logWarning(`A notice of ${name} has no effect here`, cause))
             ))
         yield* Effect.forkScoped(Effect.forever(take, { disableYield: true }))
       })

@@ -123,7 +123,7 @@ export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
   yield* look.pipe(
     Effect.catchCause((cause) =>
       Effect.andThen(
-        Effect.ignoreCause(Effect.logWarning("The feed could not be read; followers wait", cause)),
+        Effect.logWarning("The feed could not be read; followers wait", cause),
         Effect.as(Effect.sleep(retryAfter), true)
       )
     ),

@@ -23,8 +23,7 @@ export const make = (warning: string): Outage => {
       const reason = reasonOf(Cause.isCause(error) ? Cause.squash(error) : error)
       if (known.includes(reason)) return Effect.void
       known = [reason, ...known].slice(0, knownReasons)
-      // A logger of an application may throw: what is tried again goes on all the same.
-      return Effect.ignoreCause(Effect.logWarning(warning, error))
+      return Effect.logWarning(warning, error)
     })
   const over = Effect.sync(() => {
     const hasFailed = known.length > 0

@@ -18,8 +18,7 @@ export type Repeating<R> = Effect.Effect<Fiber.Fiber<never>, never, R | Scope.Sc
 
 /**
  * Does the work now, and again `pause` after each end, also if it dies: the log says so. A
- * logger of an application may throw, too.
- * A round without work costs half of one of `Effect.repeat(Schedule.spaced(pause))`, and a
+ * round without work costs half of one of `Effect.repeat(Schedule.spaced(pause))`, and a
  * node has a dozen of them in each second.
  */
 export const every = (pause: Duration.Input): <R>(work: Effect.Effect<unknown, never, R>) => Repeating<R> => {
@@ -27,7 +26,7 @@ export const every = (pause: Duration.Input): <R>(work: Effect.Effect<unknown, n
   return (work) => {
     const survived = Effect.catchCause(
       work,
-      (cause) => Effect.ignoreCause(Effect.logError("What a node does again and again died", cause))
+      (cause) => Effect.logError("What a node does again and again died", cause)
     )
     return Effect.flatMap(
       Clock.Clock,

@@ -291,9 +291,7 @@ const make = Effect.gen(function*() {
     })
     return Effect.onError(store.markUsed(noted), () => putBack)
   }).pipe(
-    Effect.catchCause((cause) =>
-      Effect.ignoreCause(Effect.logWarning("The latest uses of access keys are not noted", cause))
-    )
+    Effect.catchCause((cause) => Effect.logWarning("The latest uses of access keys are not noted", cause))
   )
 
   yield* Effect.addFinalizer(() => Effect.timeoutOption(writeUses, "2 seconds"))

@@ -58,9 +58,7 @@ const make = Effect.gen(function*() {
   })
 
   yield* watch.pipe(
-    Effect.catchCause((cause) =>
-      Effect.ignoreCause(Effect.logWarning("Executions that wait could not be counted", cause))
-    ),
+    Effect.catchCause((cause) => Effect.logWarning("Executions that wait could not be counted", cause)),
     Effect.andThen(Queue.take(backlog.calls)),
     Effect.forever({ disableYield: true }),
     Effect.forkScoped

@@ -237,9 +237,7 @@ const make = Effect.gen(function*() {
 
   // After a failure, what was claimed waits for the end of its lease.
   yield* work.pipe(
-    Effect.catchCause((cause) =>
-      Effect.ignoreCause(Effect.logWarning("Scenes that were fired could not be carried out", cause))
-    ),
+    Effect.catchCause((cause) => Effect.logWarning("Scenes that were fired could not be carried out", cause)),
     Effect.andThen(Queue.take(triggers.wakeUps)),
     Effect.forever({ disableYield: true }),
     Effect.forkScoped
