@@ -157,14 +157,21 @@ it.effect("the upgrades of a device end that was deleted just before the store w
     assert.isTrue(Exit.isFailure(deletion))
     const task = Effect.flatMap(UpgradeTasks, (tasks) => tasks.get(product.projectId, taskId))
     assert.strictEqual((yield* task).counts.pending, 1)
-    yield* TestClock.adjust("10 minutes")
+    yield* TestClock.adjust("10 seconds")
+    assert.strictEqual((yield* task).counts.pending, 1)
+    // Another node starts.
+    yield* Layer.build(Layer.fresh(DeviceCloud.layer))
+    yield* TestClock.adjust("1 second")
     const { counts, status } = yield* task
     assert.deepStrictEqual([counts.pending, counts.cancelled, status], [0, 1, "failed"])
-  }).pipe(Effect.provide(cloudWith({
-    on: "OtaStore.unfinished",
-    does: "fail",
-    during: ["10 seconds", "20 seconds"]
-  }))))
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(cloudWith({
+      on: "OtaStore.unfinished",
+      does: "fail",
+      during: ["10 seconds", "20 seconds"]
+    }))
+  ))
 
 it.effect("devices are told of their upgrades while the object store of an application throws", () => {
   let throws = false

@@ -17,7 +17,7 @@ export const layer: Layer.Layer<never, never, OtaStore | DeviceLifecycle> = Laye
   Effect.suspend(() => make)
 )
 
-const lookEvery = "10 minutes"
+const lookEvery = "1 hour"
 /** Records that are ended at once: some milliseconds. */
 const limit = 500
 
