@@ -40,6 +40,38 @@ inBrowser((inWindow) => {
   })
 
   inWindow(
+    "windows that are hidden leave the connections of the browser to the one in view, and catch up",
+    async ({ context, device, page, report, site }) => {
+      await signIn(page, site)
+      /** A browser without a screen shows all windows. */
+      const become = (window: Page, state: "hidden" | "visible") =>
+        window.evaluate(`
+          Object.defineProperty(document, "visibilityState", { configurable: true, value: "${state}" })
+          document.dispatchEvent(new Event("visibilitychange"))
+        `)
+      const openHidden = async (path: string) => {
+        const window = await context.newPage()
+        const opened = streamed(window)
+        await visit(window, site, path)
+        await opened
+        await become(window, "hidden")
+        return window
+      }
+      const events = await openHidden("/console/events?type=property")
+      const devices: Array<Page> = []
+      for (let count = 0; count < 6; count++) devices.push(await openHidden(device))
+      const opened = streamed(page)
+      await visit(page, site, "/console/devices")
+      await opened
+      await report(18.25)
+      await events.getByText("18.25").first().waitFor()
+      assert.strictEqual(await devices[0]!.getByText(/18\.25/).count(), 0)
+      await become(devices[0]!, "visible")
+      await devices[0]!.getByText(/18\.25/).first().waitFor()
+    }
+  )
+
+  inWindow(
     "a report that comes while the shadow is read, or read again, is shown",
     async ({ device, page, report, site }) => {
       await signIn(page, site)

@@ -37,6 +37,8 @@ export interface LiveFilter {
   readonly device_id?: string | undefined
   readonly product_key?: string | undefined
   readonly types?: ReadonlyArray<LiveEventType>
+  /** Whether it wants what happens while the window is hidden, too: nothing could read that afterwards. */
+  readonly whileHidden?: boolean
 }
 
 /** `lost` for as long as the server cannot be reached; `off` also if the server refuses these events. */
@@ -80,19 +82,26 @@ export const listen = (filter: LiveFilter, onEvent: (event: LiveEvent) => void):
   }
 }
 
-/** A page that follows another changes the listeners twice at once: the stream is opened once. */
+/**
+ * A page that follows another changes the listeners twice at once: the stream is opened once.
+ * All windows share the connections of the browser: one that is hidden leaves them to the others.
+ */
 const refresh = () => {
   if (isStale) return
   isStale = true
   queueMicrotask(() => {
     isStale = false
-    const address = listeners.size === 0 ? undefined : addressOf([...listeners].map(({ filter }) => filter))
+    const filters = [...listeners].map(({ filter }) => filter)
+      .filter(({ whileHidden }) => whileHidden === true || document.visibilityState === "visible")
+    const address = filters.length === 0 ? undefined : addressOf(filters)
     if (address === stream?.address) return
     stream?.close()
     stream = address === undefined ? undefined : { address, close: open(address) }
     if (stream === undefined) connection.value = "off"
   })
 }
+
+document.addEventListener("visibilitychange", refresh)
 
 /** A stream that has what any of the listeners wants. */
 const addressOf = (filters: ReadonlyArray<LiveFilter>): string => {

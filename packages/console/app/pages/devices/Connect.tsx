@@ -103,7 +103,7 @@ const Programs = ({ deviceId, productKey }: { readonly productKey: string; reado
   const [written, setProperties] = useState<string>()
   const properties = written ?? sampleOf(model)
   useLive(
-    { product_key: productKey || undefined, device_id: deviceId, types: ["property", "event"] },
+    { product_key: productKey || undefined, device_id: deviceId, types: ["property", "event"], whileHidden: true },
     () => setArrived(true)
   )
   return (

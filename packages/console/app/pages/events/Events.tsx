@@ -28,7 +28,8 @@ const Events = () => {
   useLiveMoments({
     product_key: productKey || undefined,
     device_id: deviceId || undefined,
-    types: type === "" ? liveEventTypes : [type]
+    types: type === "" ? liveEventTypes : [type],
+    whileHidden: true
   }, (arrived) => {
     count(arrived.length)
     setBuffer((buffer) => EventBuffer.add(buffer, arrived, isPaused))
