@@ -329,6 +329,25 @@ inBrowser((inWindow) => {
     await page.getByRole("dialog", { name: "Leave without saving?" }).waitFor()
   })
 
+  inWindow("a property that is changed while others are set is kept", async ({ device, page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, `${device}/control`)
+    const properties = page.locator("section", { has: page.getByRole("heading", { name: "Set properties" }) })
+    await properties.getByLabel("Wait for the device").selectOption("0")
+    const target = properties.getByLabel("Target", { exact: true })
+    await properties.getByLabel("Power", { exact: true }).selectOption({ label: "on" })
+    await target.fill("7")
+    const setting = await holdUp(page, /\/properties$/, "POST")
+    await properties.getByRole("button", { name: "Set 2 properties" }).click()
+    await setting.arrived
+    await target.fill("70")
+    setting.release("continue")
+    await properties.getByText(/^Command/).waitFor()
+    await properties.getByRole("button", { name: "Set 1 property" }).waitFor()
+    assert.strictEqual(await target.inputValue(), "70")
+    assert.isFalse(await properties.getByRole("checkbox", { name: "Power" }).isChecked())
+  })
+
   inWindow("a model is saved once, however often one clicks", async ({ page, product, site }) => {
     await signIn(page, site)
     await visit(page, site, `${product}/model`)

@@ -30,8 +30,8 @@ export const PropertyForm = ({ device, model }: TabProps) => {
       payload: { params: chosen as never, ...bodyOf(options) }
     })
     setOutcome(answered)
-    // What a device has refused stays, so that one can change it.
-    if (answered.state !== "failed") setChosen({})
+    // What a device has refused stays, so that one can change it, and so does what one has changed meanwhile.
+    if (answered.state !== "failed") setChosen((now) => changesOf(chosen, now))
   }
   return (
     <Card title={control.properties}>
@@ -55,6 +55,10 @@ export const PropertyForm = ({ device, model }: TabProps) => {
     </Card>
   )
 }
+
+/** What differs from what was sent. */
+const changesOf = (sent: Values, now: Values): Values =>
+  Object.fromEntries(Object.entries(now).filter(([id, value]) => value !== sent[id]))
 
 const isValues = (value: unknown): value is Values => typeof value === "object" && value !== null && !Array.isArray(value)
 
