@@ -523,6 +523,29 @@ inBrowser((inWindow) => {
     assert.strictEqual(await page.getByLabel("Id of the scene").inputValue(), id)
   })
 
+  inWindow("what is wrong with a line of a list, or with a tag, stands at its field", async ({ page, site }) => {
+    await signIn(page, site)
+    const dialog = page.getByRole("dialog")
+    /** What is said at a field. */
+    const issueOf = (label: string) => dialog.locator(".field", { has: page.getByLabel(label) }).locator(".issue")
+    await visit(page, site, "/console/keys")
+    await page.getByRole("button", { name: "New access key" }).click()
+    await dialog.getByLabel("Name").fill("refused")
+    await dialog.getByLabel("Only these operations").fill("devices:read\nnothing")
+    await dialog.getByLabel("Only from these addresses").fill("here")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await issueOf("Only these operations").getByText(/^\[1\]: Expected a group of the API/).waitFor()
+    await issueOf("Only from these addresses").getByText(/^\[0\]: Expected an IPv4/).waitFor()
+    assert.strictEqual(await issueOf("Only these products").count(), 0)
+    await dialog.locator("textarea:focus").and(dialog.getByLabel("Only these operations")).waitFor()
+    await visit(page, site, "/console/subscriptions")
+    await page.getByRole("button", { name: "New subscription" }).click()
+    await dialog.getByLabel("Name").fill("refused")
+    await dialog.getByLabel("Tags").fill(`site:${"x".repeat(129)}`)
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await issueOf("Tags").getByText("site: Expected at most 128 characters").waitFor()
+  })
+
   inWindow("an access key is limited to products, operations and addresses", async ({ page, product, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/keys")

@@ -82,7 +82,7 @@ export const Form = (
 export interface FieldProps {
   readonly label: string
   readonly hint?: ComponentChildren
-  /** The path of the field in the body, by which the server names it. */
+  /** The path of the field in the body, by which the server names it, or a line or a member of it. */
   readonly path?: string
   /** What the page itself finds wrong while one types. */
   readonly issue?: string | undefined
@@ -103,7 +103,7 @@ export const Field = (
   const { common } = useTexts()
   const id = useId()
   const issues = useContext(FormIssues)
-  const found = [...issue === undefined ? [] : [issue], ...path === undefined ? [] : issues[path] ?? []]
+  const found = [...issue === undefined ? [] : [issue], ...path === undefined ? [] : issuesOf(issues, path)]
   const described = [...hint === undefined ? [] : [`${id}-hint`], ...found.length === 0 ? [] : [`${id}-issue`]]
   return (
     <div class="field">
@@ -119,6 +119,14 @@ export const Field = (
     </div>
   )
 }
+
+/** What is wrong with a field as a whole, or with a line or a member of it, which is named. */
+const issuesOf = (issues: Issues, path: string): ReadonlyArray<string> =>
+  Object.entries(issues).flatMap(([at, found]) => {
+    if (at === path) return found
+    const member = at.startsWith(path) ? at.slice(path.length) : ""
+    return /^[.[]/.test(member) ? found.map((issue) => `${member.replace(/^\./, "")}: ${issue}`) : []
+  })
 
 type InputProps =
   & Pick<
