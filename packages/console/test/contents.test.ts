@@ -251,6 +251,18 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow("what a page has asked goes with the page", async ({ page, scene, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/scenes")
+    await page.evaluate(follow(scene))
+    await page.locator("main").getByRole("button", { name: /^Delete the scene/ }).click()
+    const question = page.getByRole("heading", { name: /^Delete the scene/ })
+    await question.waitFor()
+    await page.goBack()
+    await page.getByRole("heading", { name: "Scenes" }).waitFor()
+    await question.waitFor({ state: "detached" })
+  })
+
   inWindow(
     "the events page takes a type that there is not for none, and filters that are refused for no lost connection",
     async ({ page, report, site }) => {

@@ -3,6 +3,7 @@
  */
 import { signal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
+import { useLocation } from "preact-iso"
 import { useEffect, useId, useRef, useState } from "preact/hooks"
 import { session } from "../api/session.ts"
 import { useQuery } from "../api/useQuery.ts"
@@ -94,10 +95,11 @@ export const ask = (asked: Question): void => {
 /** Where questions appear: once in the page. */
 export const Questions = () => {
   const asked = question.value
-  // What was asked of the one before, nobody answers with another key.
+  const { path } = useLocation()
+  // What was asked of the one before, nobody answers with another key, nor what a page has asked on another one.
   useEffect(() => () => {
     question.value = undefined
-  }, [session.value?.key_id])
+  }, [session.value?.key_id, path])
   const close = () => {
     // Somebody may have asked the next one while this one was carried out.
     if (question.value === asked) question.value = undefined
