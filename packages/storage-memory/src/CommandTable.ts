@@ -75,7 +75,7 @@ export class CommandTable {
   /**
    * Moves commands forward and counts their deliveries. A step changes nothing if
    * the command has ended or belongs to another device, or is further and the step
-   * is no delivery.
+   * is no delivery. What the device has answered was delivered.
    */
   advance(steps: ReadonlyArray<CommandProgress>): void {
     for (const { at, deviceId, messageId, ...step } of steps) {
@@ -86,7 +86,7 @@ export class CommandTable {
       this.put({
         ...command,
         ...isFurther ? step : {},
-        deliveries: command.deliveries + deliveries,
+        deliveries: Math.max(command.deliveries + deliveries, step.code === null ? 0 : 1),
         updatedAt: at
       })
     }

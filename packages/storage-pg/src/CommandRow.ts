@@ -80,8 +80,8 @@ const join = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<Steps> => {
   for (const step of steps) {
     const key = `${step.deviceId} ${step.messageId}`
     const known = byId.get(key)
-    const isFurther = known === undefined ||
-      stateNumber(known.furthest.state) < Math.min(stateNumber(step.state), finalRank)
+    if (known !== undefined && stateNumber(known.furthest.state) >= finalRank) continue
+    const isFurther = known === undefined || stateNumber(known.furthest.state) < stateNumber(step.state)
     byId.set(key, {
       furthest: isFurther ? step : known.furthest,
       deliveries: (known?.deliveries ?? 0) + (step.state === "sent" ? 1 : 0)
@@ -93,14 +93,15 @@ const join = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<Steps> => {
 /**
  * Moves commands forward and counts their deliveries. A step changes nothing if the
  * command has ended or belongs to another device, or is further and the step is no
- * delivery.
+ * delivery. What the device has answered was delivered.
  */
 export const advanceCommands = (sql: SqlClient.SqlClient, all: ReadonlyArray<CommandProgress>) => {
   const joined = join(all)
   const steps = joined.map(({ furthest }) => furthest)
   return sql`
     UPDATE command SET state = greatest(command.state, step.state), code = step.code, message = step.message,
-      data = step.data, deliveries = command.deliveries + step.deliveries, updated_at = step.at
+      data = step.data, updated_at = step.at,
+      deliveries = greatest(command.deliveries + step.deliveries, CASE WHEN step.code IS NULL THEN 0 ELSE 1 END)
     FROM (SELECT * FROM unnest(
       ${wholeNumbers(steps.map(({ messageId }) => messageId))}::bigint[],
       ${texts(steps.map(({ deviceId }) => deviceId))},

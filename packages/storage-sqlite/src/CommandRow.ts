@@ -50,7 +50,7 @@ export const commandFromRow = (row: CommandRow): Command => ({
 /**
  * Moves commands forward and counts their deliveries. A step changes nothing if
  * the command has ended or belongs to another device, or is further and the step
- * is no delivery.
+ * is no delivery. What the device has answered was delivered.
  */
 export const advance = (sql: Statements, steps: ReadonlyArray<CommandProgress>): void => {
   for (const { at, code, data, deviceId, message, messageId, state } of steps) {
@@ -62,9 +62,9 @@ export const advance = (sql: Statements, steps: ReadonlyArray<CommandProgress>):
     const deliveries = state === "sent" ? 1 : 0
     if (rankOf(state) > rankOf(command.state)) {
       sql.run(
-        `UPDATE command SET state = ?, code = ?, message = ?, data = ?, deliveries = deliveries + ?, updated_at = ?
+        `UPDATE command SET state = ?, code = ?, message = ?, data = ?, deliveries = max(deliveries + ?, ?), updated_at = ?
           WHERE message_id = ?`,
-        [state, code, message, JSON.stringify(data), deliveries, at, messageId]
+        [state, code, message, JSON.stringify(data), deliveries, code === null ? 0 : 1, at, messageId]
       )
     } else if (deliveries > 0) {
       sql.run("UPDATE command SET deliveries = deliveries + 1, updated_at = ? WHERE message_id = ?", [at, messageId])

@@ -44,7 +44,8 @@ export type NotEnqueued = "full" | "disabled" | "no-device"
  * A command moves forward only (`rankOf`), so it reaches exactly one final
  * state; a step back has no effect. Each step to `sent` counts one delivery of a
  * command that has not ended, also of one that is `acked` and stays so; a command
- * that is stored as `sent` has one.
+ * that is stored as `sent` has one. A step with a code, the reply of the device, that
+ * is the end of a command without a delivery counts one.
  */
 export class CommandStore extends Context.Service<CommandStore, {
   /**

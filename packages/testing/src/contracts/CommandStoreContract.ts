@@ -214,6 +214,20 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepInclude(yield* read, { state: "succeeded", deliveries: 3, updatedAt: epoch + 4 })
       }))
 
+    it.effect("counts a delivery of a command that the device has answered, noted or not", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const { device } = yield* insertDevice
+        const commands = yield* enqueue(item(device), item(device), item(device), item(device))
+        const [answered, notedLater, notedBefore, endedAlone] = commands as [Command, Command, Command, Command]
+        yield* store.advance([step(answered, "succeeded"), step(endedAlone, "cancelled")])
+        yield* store.advance([step(notedLater, "succeeded"), step(notedLater, "sent")])
+        yield* store.advance([step(notedBefore, "sent"), step(notedBefore, "succeeded"), step(notedBefore, "sent")])
+        const read = ({ messageId }: Command) =>
+          Effect.map(store.get(device.deviceId, messageId), (found) => Option.getOrThrow(found).deliveries)
+        assert.deepStrictEqual(yield* Effect.forEach(commands, read), [1, 1, 1, 0])
+      }))
+
     it.effect("knows what has not ended and may still be delivered", () =>
       Effect.gen(function*() {
         const store = yield* CommandStore
