@@ -94,11 +94,13 @@ const make = Effect.gen(function*() {
     if (found.some(({ made_under }) => made_under === master)) return yield* take(found)
     for (const { master_key: masterKeyId, number, sealed } of found) {
       const resealed = yield* ring.reseal({ masterKeyId, sealed })
-      yield* sql`UPDATE data_key SET sealed = ${resealed.sealed}, master_key = ${master} WHERE number = ${number}`
+      yield* sql`UPDATE data_key SET sealed = ${resealed.sealed}, master_key = ${resealed.masterKeyId}
+        WHERE number = ${number}`
     }
     const { sealed } = yield* ring.generate
     yield* sql`INSERT INTO data_key (number, made_under, master_key, sealed, created_at)
-      VALUES (${(found.at(-1)?.number ?? 0) + 1}, ${master}, ${master}, ${sealed.sealed}, now())`
+      VALUES (${(found.at(-1)?.number ?? 0) + 1}, ${sealed.masterKeyId}, ${sealed.masterKeyId}, ${sealed.sealed},
+        now())`
     yield* take(yield* rows)
   }).pipe(sql.withTransaction)
 

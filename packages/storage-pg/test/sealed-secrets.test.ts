@@ -381,3 +381,18 @@ it.live("a row that does not open is left as it is, and its neighbours are seale
       { until: (rows) => rows.length === 1 && rows[0]!.device_secret === "damaged" }
     )
   }).pipe(Effect.scoped))
+
+it.live("a data key opens after a start in which the ring replaced its master key", () =>
+  Effect.gen(function*() {
+    const url = yield* newEmptyDatabase
+    const [first, second, third] = [newKey(), newKey(), newKey()]
+    const ringOf = (...keys: ReadonlyArray<string>) =>
+      Effect.provide(Effect.service(KeyRing), Layer.fresh(NodeKeyRing.layerKeys(Redacted.make(keys.join(",")))))
+    const scope = yield* Scope.make()
+    const { expected, read } = yield* Effect.provide(storeSecrets, yield* Scope.provide(nodeWith(url, first), scope))
+    yield* Scope.close(scope, Exit.void)
+    const { masterKeyId } = yield* ringOf(second)
+    const replaced = Layer.succeed(KeyRing, { ...yield* ringOf(third, first), masterKeyId })
+    yield* Effect.scoped(Layer.build(Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(replaced)))))
+    assert.deepStrictEqual(yield* reads(read, yield* nodeWith(url, third)), expected)
+  }).pipe(Effect.scoped))

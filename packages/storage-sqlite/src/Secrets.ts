@@ -98,16 +98,20 @@ const make: Effect.Effect<Secrets["Service"], StoreError | KeyRingError, Sqlite 
     const moved = yield* Effect.forEach(
       found,
       ({ master_key: masterKeyId, number, sealed }) =>
-        Effect.map(ring.reseal({ masterKeyId, sealed }), (key) => ({ number, sealed: key.sealed }))
+        Effect.map(ring.reseal({ masterKeyId, sealed }), (resealed) => ({ number, ...resealed }))
     )
     const { key, sealed } = yield* ring.generate
     yield* sql.write("Secrets.seal", () => {
-      for (const { number, sealed } of moved) {
-        sql.run("UPDATE data_key SET master_key = ?, sealed = ? WHERE number = ?", [master, sealed, number])
+      for (const { masterKeyId, number, sealed } of moved) {
+        sql.run("UPDATE data_key SET master_key = ?, sealed = ? WHERE number = ?", [masterKeyId, sealed, number])
       }
       newest++
       keys.set(newest, key)
-      sql.run("INSERT INTO data_key (number, master_key, sealed) VALUES (?, ?, ?)", [newest, master, sealed.sealed])
+      sql.run("INSERT INTO data_key (number, master_key, sealed) VALUES (?, ?, ?)", [
+        newest,
+        sealed.masterKeyId,
+        sealed.sealed
+      ])
       for (const table of sealedTables) for (const column of table.columns) resealColumn(table, column)
     })
   }

@@ -1,4 +1,4 @@
-import { DeviceCloud, DeviceStore, Idempotency, ProductStore, WebhookKeyStore } from "@device-cloud/core"
+import { DeviceCloud, DeviceStore, Idempotency, KeyRing, ProductStore, WebhookKeyStore } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageSqlite from "@device-cloud/storage-sqlite"
 import { insertDevice } from "@device-cloud/testing/contracts"
@@ -72,4 +72,27 @@ it.live("secrets in the file are sealed, those in stored responses, too, and fol
     }
     const refused = yield* Effect.flip(Effect.provide(Effect.void, storesWith(filename, third)))
     assert.strictEqual(refused._tag, "KeyRingError")
+  }).pipe(Effect.scoped))
+
+it.live("a data key opens after a start in which the ring replaced its master key", () =>
+  Effect.gen(function*() {
+    const filename = join(yield* temporaryDirectory, "test.sqlite")
+    const [first, second, third] = [newKey(), newKey(), newKey()]
+    const ringOf = (...keys: ReadonlyArray<string>) =>
+      Effect.provide(
+        Effect.service(KeyRing),
+        Layer.fresh(PlatformNode.NodeKeyRing.layerKeys(Redacted.make(keys.join(","))))
+      )
+    const { product } = yield* Effect.provide(insertDevice, storesWith(filename, first))
+    const { masterKeyId } = yield* ringOf(second)
+    const replaced = Layer.succeed(KeyRing, { ...yield* ringOf(third, first), masterKeyId })
+    yield* Effect.provide(
+      Effect.void,
+      Layer.fresh(StorageSqlite.layer({ filename }).pipe(Layer.provide(replaced)))
+    )
+    const stored = yield* Effect.provide(
+      ProductStore.use(({ find }) => find(product.productKey)),
+      storesWith(filename, third)
+    )
+    assert.strictEqual(Option.getOrThrow(stored).productSecret, product.productSecret)
   }).pipe(Effect.scoped))
