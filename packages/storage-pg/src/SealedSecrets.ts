@@ -5,7 +5,7 @@
  * `sealed_with`; 0: they are plain, from a time before secrets were sealed. The
  * newest data key seals; `SecretResealing` moves older rows to it.
  */
-import { type DataKey, KeyRing, KeyRingError } from "@device-cloud/core"
+import { type DataKey, KeyRing, KeyRingError, type SealedDataKey } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
@@ -82,35 +82,46 @@ const make = Effect.gen(function*() {
     }
   })
 
-  /** Servers that start at the same time take turns. */
-  const alone = sql`LOCK TABLE data_key IN SHARE ROW EXCLUSIVE MODE`
+  /**
+   * Stores the next data key, and those before under the current master key. Servers
+   * that start at the same time take turns. Returns whether the data keys were still `found`.
+   */
+  const replace = (found: ReadonlyArray<KeyRow>, resealed: ReadonlyArray<SealedDataKey>, made: SealedDataKey) =>
+    Effect.gen(function*() {
+      yield* sql`LOCK TABLE data_key IN SHARE ROW EXCLUSIVE MODE`
+      if ((yield* rows).length !== found.length) return false
+      for (const [i, { masterKeyId, sealed }] of resealed.entries()) {
+        yield* sql`UPDATE data_key SET sealed = ${sealed}, master_key = ${masterKeyId}
+          WHERE number = ${found[i]!.number}`
+      }
+      yield* sql`INSERT INTO data_key (number, made_under, master_key, sealed, created_at)
+        VALUES (${(found.at(-1)?.number ?? 0) + 1}, ${made.masterKeyId}, ${made.masterKeyId}, ${made.sealed}, now())`
+      return true
+    }).pipe(sql.withTransaction)
 
-  /** Makes the next data key, and seals the ones before under the current master key. */
-  const rotate = Effect.gen(function*() {
-    yield* alone
-    const found = yield* rows
-    const master = yield* ring.masterKeyId
-    // A server with an older configuration does not go back to a key that was replaced.
-    if (found.some(({ made_under }) => made_under === master)) return yield* take(found)
-    for (const { master_key: masterKeyId, number, sealed } of found) {
-      const resealed = yield* ring.reseal({ masterKeyId, sealed })
-      yield* sql`UPDATE data_key SET sealed = ${resealed.sealed}, master_key = ${resealed.masterKeyId}
-        WHERE number = ${number}`
-    }
-    const { sealed } = yield* ring.generate
-    yield* sql`INSERT INTO data_key (number, made_under, master_key, sealed, created_at)
-      VALUES (${(found.at(-1)?.number ?? 0) + 1}, ${sealed.masterKeyId}, ${sealed.masterKeyId}, ${sealed.sealed},
-        now())`
-    yield* take(yield* rows)
-  }).pipe(sql.withTransaction)
-
-  yield* Effect.gen(function*() {
+  /** Returns whether the data keys are those that serve; false: another server has made one meanwhile. */
+  const settle = Effect.gen(function*() {
     const found = yield* rows
     // Before the ring is asked for its master key, which it might make: what is there must open.
     yield* take(found)
-    const last = found.at(-1)
-    if (last === undefined || last.made_under !== (yield* ring.masterKeyId)) yield* rotate
-  }).pipe(Effect.mapError((error) => error instanceof KeyRingError ? error : databaseError(error)))
+    const master = yield* ring.masterKeyId
+    // A server with an older configuration does not go back to a key that was replaced.
+    if (found.some(({ made_under }) => made_under === master)) return true
+    // Before the table is locked: a ring that does not answer must not hold up other servers.
+    const resealed = yield* Effect.forEach(
+      found,
+      ({ master_key: masterKeyId, sealed }) => ring.reseal({ masterKeyId, sealed })
+    )
+    const { sealed } = yield* ring.generate
+    if (!(yield* replace(found, resealed, sealed))) return false
+    yield* take(yield* rows)
+    return true
+  })
+
+  yield* settle.pipe(
+    Effect.repeat({ until: (isSettled) => isSettled }),
+    Effect.mapError((error) => error instanceof KeyRingError ? error : databaseError(error))
+  )
 
   const refresh = Effect.flatMap(rows, take).pipe(
     Effect.catchTag(

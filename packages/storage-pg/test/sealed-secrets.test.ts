@@ -15,7 +15,7 @@ import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Option, Redacted, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Option, Redacted, Scope } from "effect"
 import { randomBytes } from "node:crypto"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -365,6 +365,24 @@ it.live("servers that start at once on a new database agree on one data key", ()
       for (const other of nodes) assert.deepStrictEqual(yield* reads(read, other), expected)
     }
     assert.lengthOf(yield* run(url, `SELECT number FROM data_key`), 1)
+  }).pipe(Effect.scoped))
+
+it.live("a key ring that does not answer keeps no other server from its start", () =>
+  Effect.gen(function*() {
+    const url = yield* newEmptyDatabase
+    const key = newKey()
+    const asked = yield* Deferred.make<void>()
+    const hanging = Layer.effect(
+      KeyRing,
+      Effect.map(KeyRing, (ring) => ({
+        ...ring,
+        generate: Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
+      }))
+    ).pipe(Layer.provide(NodeKeyRing.layerKeys(Redacted.make(key))))
+    yield* Effect.forkScoped(Layer.build(Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(hanging)))))
+    yield* Deferred.await(asked)
+    const { expected, read } = yield* Effect.provide(storeSecrets, yield* nodeWith(url, key))
+    assert.deepStrictEqual(yield* reads(read, yield* nodeWith(url, key)), expected)
   }).pipe(Effect.scoped))
 
 it.live("a row that does not open is left as it is, and its neighbours are sealed", () =>
