@@ -76,9 +76,9 @@ const make: Effect.Effect<Secrets["Service"], StoreError | KeyRingError, Sqlite 
   }
   let newest = found.at(-1)?.number ?? 0
 
-  const open = (sealed: string, place: Place) => {
+  const tryOpen = (sealed: string, place: Place) => {
     const end = sealed.indexOf(":")
-    return keys.get(Number(sealed.slice(0, end)))?.open(sealed.slice(end + 1), place.join(" ")) ?? ""
+    return keys.get(Number(sealed.slice(0, end)))?.open(sealed.slice(end + 1), place.join(" "))
   }
 
   const seal = (secret: string, place: Place) => `${newest}:${keys.get(newest)!.seal(secret, place.join(" "))}`
@@ -89,7 +89,10 @@ const make: Effect.Effect<Secrets["Service"], StoreError | KeyRingError, Sqlite 
     )
     for (const { number, row, sealed } of rows) {
       const place: Place = [table, row, column]
-      sql.run(`UPDATE ${table} SET ${column} = ? WHERE rowid = ?`, [seal(open(sealed, place), place), number])
+      const secret = tryOpen(sealed, place)
+      // What does not open stays as it is: its row may be mended.
+      if (secret === undefined) continue
+      sql.run(`UPDATE ${table} SET ${column} = ? WHERE rowid = ?`, [seal(secret, place), number])
     }
   }
 
@@ -117,5 +120,9 @@ const make: Effect.Effect<Secrets["Service"], StoreError | KeyRingError, Sqlite 
   }
   const oldest = keys.get(found[0]?.number ?? newest)!
 
-  return Secrets.of({ seal, open, fingerprint: (secret) => oldest.fingerprint(secret) })
+  return Secrets.of({
+    seal,
+    open: (sealed, place) => tryOpen(sealed, place) ?? "",
+    fingerprint: (secret) => oldest.fingerprint(secret)
+  })
 })

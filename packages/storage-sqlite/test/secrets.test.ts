@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { temporaryDirectory } from "../../../vitest.storages.ts"
+import { Sqlite } from "../src/Sqlite.ts"
 
 const newKey = () => randomBytes(32).toString("base64")
 
@@ -93,6 +94,28 @@ it.live("a data key opens after a start in which the ring replaced its master ke
     const stored = yield* Effect.provide(
       ProductStore.use(({ find }) => find(product.productKey)),
       storesWith(filename, third)
+    )
+    assert.strictEqual(Option.getOrThrow(stored).productSecret, product.productSecret)
+  }).pipe(Effect.scoped))
+
+it.live("a secret that does not open is left as it is when the master key is new, and opens when it is mended", () =>
+  Effect.gen(function*() {
+    const filename = join(yield* temporaryDirectory, "test.sqlite")
+    const [first, second] = [newKey(), newKey()]
+    const { product } = yield* Effect.provide(insertDevice, storesWith(filename, first))
+    const change = (secret: string) =>
+      Effect.provide(
+        Sqlite.use((sql) =>
+          sql.write("change", () => sql.run(`UPDATE product SET product_secret = ${secret} WHERE rowid = 1`))
+        ),
+        Layer.fresh(Sqlite.layer({ filename }))
+      )
+    yield* change("'x' || product_secret")
+    yield* Effect.provide(Effect.void, storesWith(filename, second, first))
+    yield* change("substr(product_secret, 2)")
+    const stored = yield* Effect.provide(
+      ProductStore.use(({ find }) => find(product.productKey)),
+      storesWith(filename, second)
     )
     assert.strictEqual(Option.getOrThrow(stored).productSecret, product.productSecret)
   }).pipe(Effect.scoped))
