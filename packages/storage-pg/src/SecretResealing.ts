@@ -125,7 +125,7 @@ const make = Effect.gen(function*() {
   })
 
   yield* pass.pipe(
-    Effect.catch((error) => Effect.logWarning("Secrets cannot be sealed again; the next pass goes on", error)),
+    Effect.catchCause((cause) => Effect.logWarning("Secrets cannot be sealed again; the next pass goes on", cause)),
     Effect.repeat(Schedule.spaced(interval)),
     Effect.forkScoped
   )

@@ -6,6 +6,7 @@ import {
   KeyRing,
   MeshStore,
   ProductStore,
+  type SealedDataKey,
   type StoreHealth,
   WebhookKeyStore
 } from "@device-cloud/core"
@@ -15,7 +16,7 @@ import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Layer, Option, Redacted, Scope } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Redacted, Scope } from "effect"
 import { randomBytes } from "node:crypto"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -413,4 +414,40 @@ it.live("a data key opens after a start in which the ring replaced its master ke
     const replaced = Layer.succeed(KeyRing, { ...yield* ringOf(third, first), masterKeyId })
     yield* Effect.scoped(Layer.build(Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(replaced)))))
     assert.deepStrictEqual(yield* reads(read, yield* nodeWith(url, third)), expected)
+  }).pipe(Effect.scoped))
+
+it.live("secrets go on being sealed after a key ring that dies", () =>
+  Effect.gen(function*() {
+    const url = yield* newEmptyDatabase
+    const [old, next] = [newKey(), newKey()]
+    const clock = Clock.Clock.defaultValue()
+    const hasty = Object.assign(Object.create(clock) as Clock.Clock, {
+      sleep: (time: Duration.Duration) => clock.sleep(Duration.toMinutes(time) === 1 ? Duration.millis(10) : time)
+    })
+    let isToDie = false
+    const dying = Layer.effect(
+      KeyRing,
+      Effect.map(KeyRing, (ring) => ({
+        ...ring,
+        open: (sealed: SealedDataKey) =>
+          Effect.suspend(() => {
+            if (!isToDie) return ring.open(sealed)
+            isToDie = false
+            throw new Error("The ring dies")
+          })
+      }))
+    ).pipe(Layer.provide(NodeKeyRing.layerKeys(Redacted.make([old, next].join(",")))))
+    const running = yield* Layer.build(
+      Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(dying), Layer.provide(Layer.succeed(Clock.Clock, hasty))))
+    )
+    const { device } = yield* Effect.provide(storeSecrets, running)
+    isToDie = true
+    const scope = yield* Scope.make()
+    yield* Scope.provide(nodeWith(url, next, old), scope)
+    yield* areSealedUnder(url, 2)
+    yield* Scope.close(scope, Exit.void)
+    yield* eventually(Effect.sync(() => isToDie), { until: (it) => !it })
+    // A row that an older data key seals, as a server leaves it that has not heard of the newest one.
+    yield* run(url, `UPDATE device SET sealed_with = 0, device_secret = 'plain' WHERE device_id = '${device.deviceId}'`)
+    yield* areSealedUnder(url, 2)
   }).pipe(Effect.scoped))
