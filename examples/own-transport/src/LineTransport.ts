@@ -77,6 +77,8 @@ const make = Effect.fnUntraced(function*(port: number) {
         ? yield* uplink.submit({ device, method, params, bytes, receivedAt })
         : DeviceReply.tooManyRequests
       yield* write({ reply: id, code, message, data })
+      // A device that reads no replies is read no further.
+      if (socket.writableNeedDrain) yield* drained(socket)
       // The next line is read after this: a device that sends too fast is read slower.
       const pause = rates.pause(device)
       if (pause > 0) yield* Effect.sleep(pause)

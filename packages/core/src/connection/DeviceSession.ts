@@ -70,7 +70,7 @@ export interface DeviceConnection {
    * does, unless a later call has given another one. Absent: it always does.
    */
   readonly hearsShadow?: (then: () => void, subDevice?: DeviceIdentity) => boolean
-  /** Ends the connection. */
+  /** Begins to end the connection, and does not wait for the device: the cloud waits for this effect. */
   readonly close: (reason: DisconnectReason) => Effect.Effect<void>
 }
 
