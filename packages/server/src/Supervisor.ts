@@ -84,9 +84,12 @@ const make = Effect.fnUntraced(function*(
       const worker = cluster.fork(env)
       closeWithWorker(worker)
       place.worker = worker
+      let isStopping = false
       worker.on("message", (message: unknown) => {
         if (!isFromWorker(message)) return
-        if (message.event === "operations") place.operations = message.http
+        if (message.event === "hears") {
+          if (isStopping) tell(worker, { event: "stop" })
+        } else if (message.event === "operations") place.operations = message.http
         else {
           place.nodeId = message.nodeId
           Deferred.doneUnsafe(place.served, Effect.succeed(message.ready))
@@ -100,7 +103,11 @@ const make = Effect.fnUntraced(function*(
         resume(Effect.succeed(code ?? -1))
       })
       return Effect.callback<void>((stopped) => {
-        const limit = setTimeout(() => worker.process.kill("SIGKILL"), stopMillis + config.drainSeconds * 1000)
+        isStopping = true
+        const limit = setTimeout(() => {
+          process.stderr.write(`Worker ${place.number} does not stop; it is killed.\n`)
+          worker.process.kill("SIGKILL")
+        }, stopMillis + config.drainSeconds * 1000)
         worker.once("exit", () => {
           clearTimeout(limit)
           stopped(Effect.void)

@@ -19,6 +19,8 @@ export interface Ready extends Schema.Schema.Type<typeof Ready> {}
 
 /** What a worker tells its supervisor. */
 export const FromWorker = Schema.Union([
+  /** It hears what it is told. What was sent before is lost: `node:cluster` listens earlier, and drops it. */
+  Schema.Struct({ event: Schema.Literal("hears") }),
   /** Its port of operations listens. */
   Schema.Struct({ event: Schema.Literal("operations"), http: Schema.String }),
   /** It serves, as this node of the cloud. */
@@ -47,9 +49,11 @@ export const announceReady = (ready: Ready): Effect.Effect<void, never, NodeBus>
   )
 
 const say = (message: FromWorker): Effect.Effect<void> =>
-  cluster.isWorker
-    ? Effect.sync(() => void process.send?.(message))
-    : Console.log(JSON.stringify(message))
+  cluster.isWorker ? Effect.sync(() => tellSupervisor(message)) : Console.log(JSON.stringify(message))
+
+const tellSupervisor = (message: FromWorker): void => {
+  process.send?.(message)
+}
 
 /** In a worker: sets the devices of nodes offline that have ended, while the layer lives. */
 export const layerEndedNodes: Layer.Layer<never, never, DeviceSessions> = Layer.effectDiscard(
@@ -73,4 +77,5 @@ export const onStop = (stop: () => void): void => {
   process.on("message", (message) => {
     if (isToWorker(message) && message.event === "stop") stop()
   })
+  tellSupervisor({ event: "hears" })
 }

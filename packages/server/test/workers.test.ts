@@ -106,6 +106,31 @@ it.live.runIf(existsSync("/proc/self/task"))(
   120_000
 )
 
+it.live.runIf(existsSync("/proc/self/task"))(
+  "a worker stops that is told to as soon as it runs",
+  () =>
+    Effect.gen(function*() {
+      const server = yield* start({
+        DATA_DIR: yield* temporaryDirectory,
+        DATABASE_URL: Redacted.value(yield* newDatabase),
+        DATABASE_CONNECTIONS: "3",
+        WORKERS: "2",
+        DRAIN_SECONDS: "0",
+        LOG_LEVEL: "Error"
+      })
+      const [victim, other] = workersOf(server.child.pid)
+      process.kill(victim!, "SIGKILL")
+      yield* eventually(Effect.sync(() => workersOf(server.child.pid)), {
+        ...patient,
+        until: (workers) => workers.some((worker) => worker !== victim && worker !== other)
+      })
+      process.kill(server.child.pid, "SIGTERM")
+      assert.strictEqual(yield* server.child.exitCode, 0)
+      assert.notInclude(yield* server.output, "does not stop")
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+  120_000
+)
+
 it.live("workers need a database", () =>
   Effect.gen(function*() {
     const refused = yield* Effect.flip(start({ STORAGE: "memory", WORKERS: "2", DATA_DIR: yield* temporaryDirectory }))
