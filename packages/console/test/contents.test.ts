@@ -722,7 +722,7 @@ inBrowser((inWindow) => {
       await page.getByLabel("Language").selectOption("zh")
       await page.getByRole("button", { name: "退出登录" }).click()
       await page.getByRole("heading", { name: "登录" }).waitFor()
-      assert.strictEqual(await page.title(), "登录 · 设备云")
+      await vi.waitFor(async () => assert.strictEqual(await page.title(), "登录 · 设备云"), 15_000)
     }
   )
 
