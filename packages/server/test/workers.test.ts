@@ -12,6 +12,18 @@ import { call, connectObedient, createDevices, start, temporaryDirectory, worker
 
 const patient = { timeout: "60 seconds" } as const
 
+/** Two workers on a database of their own. */
+const startWorkers = Effect.fnUntraced(function*(more: Readonly<Record<string, string>> = {}) {
+  return yield* start({
+    DATA_DIR: yield* temporaryDirectory,
+    DATABASE_URL: Redacted.value(yield* newDatabase),
+    DATABASE_CONNECTIONS: "3",
+    WORKERS: "2",
+    LOG_LEVEL: "Error",
+    ...more
+  })
+})
+
 /** Devices connected to each worker, by its number. */
 const connectionsOf = (operations: string) =>
   Effect.promise(async () => {
@@ -24,15 +36,7 @@ it.live.runIf(existsSync("/proc/self/task"))(
   "workers are one cloud: one is killed, its devices come back elsewhere and are told",
   () =>
     Effect.gen(function*() {
-      const url = Redacted.value(yield* newDatabase)
-      const server = yield* start({
-        DATA_DIR: yield* temporaryDirectory,
-        DATABASE_URL: url,
-        DATABASE_CONNECTIONS: "3",
-        WORKERS: "2",
-        METRICS_PORT: "0",
-        LOG_LEVEL: "Error"
-      })
+      const server = yield* startWorkers({ METRICS_PORT: "0" })
       const devices = yield* createDevices(server.http, 6)
       const connected = yield* Effect.forEach(devices, (device) => connectObedient(server.mqtt!, device))
       const before = yield* connectionsOf(server.operations!)
@@ -76,13 +80,7 @@ it.live.runIf(existsSync("/proc/self/task"))(
   "a connection does not stay open that is handed to a worker when it is killed",
   () =>
     Effect.gen(function*() {
-      const server = yield* start({
-        DATA_DIR: yield* temporaryDirectory,
-        DATABASE_URL: Redacted.value(yield* newDatabase),
-        DATABASE_CONNECTIONS: "3",
-        WORKERS: "2",
-        LOG_LEVEL: "Error"
-      })
+      const server = yield* startWorkers()
       const [victim] = workersOf(server.child.pid)
       // It is handed a connection that it cannot confirm.
       process.kill(victim!, "SIGSTOP")
@@ -110,14 +108,7 @@ it.live.runIf(existsSync("/proc/self/task"))(
   "a worker stops that is told to as soon as it runs",
   () =>
     Effect.gen(function*() {
-      const server = yield* start({
-        DATA_DIR: yield* temporaryDirectory,
-        DATABASE_URL: Redacted.value(yield* newDatabase),
-        DATABASE_CONNECTIONS: "3",
-        WORKERS: "2",
-        DRAIN_SECONDS: "0",
-        LOG_LEVEL: "Error"
-      })
+      const server = yield* startWorkers({ DRAIN_SECONDS: "0" })
       const [victim, other] = workersOf(server.child.pid)
       process.kill(victim!, "SIGKILL")
       yield* eventually(Effect.sync(() => workersOf(server.child.pid)), {
