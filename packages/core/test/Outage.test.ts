@@ -25,7 +25,7 @@ it.effect("attempts that fail or die are logged as one outage until one succeeds
     const log = Logger.layer([Logger.make(({ message }) => void logged.push([message].flat()[1]))])
     const outage = Outage.make("It is away")
     const away = new Error("away")
-    const attempts = [Effect.fail(away), Effect.die(away), Effect.void, Effect.fail(away)]
+    const attempts = [Effect.fail(away), Effect.fail(away), Effect.die(away), Effect.void, Effect.fail(away)]
     yield* Effect.forEach(attempts, outage.attempted).pipe(Effect.provide(log))
     assert.deepStrictEqual(logged, [away, away])
   }))
