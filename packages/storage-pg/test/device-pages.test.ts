@@ -64,6 +64,13 @@ it.live("pages and totals of devices are those of a plain list, whatever was cre
       const pick = <A>(items: ReadonlyArray<A>) =>
         Effect.map(Random.nextIntBetween(0, items.length), (i) => items[Math.min(i, items.length - 1)]!)
       const some = sql`device_id IN (SELECT device_id FROM device ORDER BY random() LIMIT 9)`
+      /** As if many devices had come and gone. */
+      const comeAndGone = sql`SELECT setval('device_id_seq', nextval('device_id_seq') + 9000)`
+      // Whatever chance deletes, devices are left far apart.
+      for (const deviceId of ["kept-1", "kept-2", "kept-3"].map((id) => DeviceId.make(id))) {
+        yield* store.insertMany(projectId, product.productKey, [{ ...newDevice(), deviceId }])
+        yield* Effect.repeat(comeAndGone, { times: 1 })
+      }
       const changes: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
         Effect.flatMap(
           pick(products),
@@ -87,9 +94,8 @@ it.live("pages and totals of devices are those of a plain list, whatever was cre
         sql`UPDATE device SET status = 'offline' WHERE ${some}`,
         sql`UPDATE device SET enabled = NOT enabled WHERE ${some}`,
         sql`UPDATE device SET nickname = 'another' WHERE ${some}`,
-        sql`DELETE FROM device WHERE ${some}`,
-        // As if many devices had come and gone.
-        sql`SELECT setval('device_id_seq', nextval('device_id_seq') + 9000)`
+        sql`DELETE FROM device WHERE ${some} AND device_id NOT LIKE 'kept-%'`,
+        comeAndGone
       ]
       const filters: ReadonlyArray<DeviceFilter> = [undefined, ...products, { productKey: ProductKey.make("missing") }]
         .flatMap((of) =>
