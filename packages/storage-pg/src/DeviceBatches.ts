@@ -113,7 +113,7 @@ export const make = (
       reads<Pick<DeviceRow, "device_id" | "device_name" | "device_secret" | "sealed_with">>`
         SELECT device_id, device_name, device_secret, sealed_with FROM device
         WHERE batch_id = ${batchId} AND batch_id <> 0 AND project_id = ${projectId} ORDER BY id`.pipe(
-        Effect.flatMap(secrets.ready),
+        Effect.flatMap(secrets.readyOrFail),
         Effect.flatMap((rows) =>
           mapInSlices(rows, (row) => ({
             deviceId: row.device_id as DeviceId,

@@ -16,7 +16,7 @@ export const make = (
 ): Pick<DeviceStore["Service"], "claimByMac" | "claimByName"> => {
   const columns = sql.literal(deviceDetailColumns)
   const detail = (row: DeviceDetailRow) =>
-    Effect.map(secrets.ready([row]), ([ready]) => deviceDetailFromRow(secrets, ready!))
+    Effect.map(secrets.readyOrFail([row]), ([ready]) => deviceDetailFromRow(secrets, ready!))
   const unlessActive = (row: DeviceDetailRow) =>
     row.activated_at === null ? detail(row) : Effect.succeed("active" as const)
 

@@ -113,7 +113,7 @@ const make = Effect.gen(function*() {
     function*(projectId: ProjectId, deviceId: DeviceId, { at, previousUntil, secret }: Rotation) {
       const rows = yield* sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
         WHERE ${where(projectId, { deviceId })} FOR NO KEY UPDATE OF device`
-      const [before] = yield* secrets.ready(rows)
+      const [before] = yield* secrets.readyOrFail(rows)
       if (before === undefined) return Option.none()
       const { cloudGateway, deviceSecret } = deviceFromRow(secrets, before)
       const { key, number } = secrets.current()

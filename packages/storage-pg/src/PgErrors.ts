@@ -1,7 +1,7 @@
 /**
  * From errors of PostgreSQL to errors of the stores.
  */
-import { StoreError } from "@device-cloud/core"
+import { KeyRingError, StoreError } from "@device-cloud/core"
 import { Predicate, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 
@@ -20,9 +20,9 @@ export const databaseError = (cause: SqlError.SqlError, where = ""): DatabaseErr
   return new DatabaseError({ message: `The database cannot be used: ${where}${message}`, cause })
 }
 
-/** Names the operation of a failed statement and says whether the same call may succeed later. */
-export const storeError = (operation: string) => (error: SqlError.SqlError): StoreError =>
-  new StoreError({ operation, retryable: isRetryable(error), cause: error })
+/** Names the operation that failed and says whether the same call may succeed later. */
+export const storeError = (operation: string) => (error: SqlError.SqlError | KeyRingError): StoreError =>
+  new StoreError({ operation, retryable: error instanceof KeyRingError || isRetryable(error), cause: error })
 
 /**
  * SQLSTATE classes and codes of a server that stops, starts, is out of resources, takes
@@ -40,8 +40,8 @@ export const isRetryable = (error: SqlError.SqlError): boolean => {
   return Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && passingState.test(cause.code)
 }
 
-const isViolation = (sqlState: string) => ({ reason: { cause } }: SqlError.SqlError): boolean =>
-  Predicate.hasProperty(cause, "code") && cause.code === sqlState
+const isViolation = (sqlState: string) => (error: SqlError.SqlError | KeyRingError): boolean =>
+  error._tag === "SqlError" && Predicate.hasProperty(error.reason.cause, "code") && error.reason.cause.code === sqlState
 
 /** The statement refers to a row that does not exist, or removes one that another row refers to. */
 export const isForeignKeyViolation = isViolation("23503")

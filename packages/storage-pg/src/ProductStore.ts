@@ -38,8 +38,9 @@ const make = Effect.gen(function*() {
     function*(projectId: ProjectId, productKey: ProductKey, { at, previousUntil, secret }: Rotation) {
       const rows = yield* sql<ProductRow>`SELECT * FROM product
         WHERE product_key = ${productKey} AND project_id = ${projectId} FOR NO KEY UPDATE`
-      const before = Option.getOrUndefined(yield* first(rows))
-      if (before === undefined) return Option.none()
+      const [row] = yield* secrets.readyOrFail(rows)
+      if (row === undefined) return Option.none()
+      const before = fromRow(row)
       const { key, number } = secrets.current()
       const seal = (text: string, column: string) => key.seal(text, placeOf("product", productKey, column))
       const previous = previousUntil === null ? null : seal(before.productSecret, "previous_secret")

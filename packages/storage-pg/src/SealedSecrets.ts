@@ -26,6 +26,13 @@ export class SealedSecrets extends Context.Service<SealedSecrets, {
   readonly ready: <Row extends SealedRow>(
     rows: ReadonlyArray<Row>
   ) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
+  /**
+   * The same for rows whose secrets are handed out or sealed again, which empty texts
+   * must not be: fails if this server cannot open a data key.
+   */
+  readonly readyOrFail: <Row extends SealedRow>(
+    rows: ReadonlyArray<Row>
+  ) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError | KeyRingError>
   /** Returns a text by which rows are found whose secret is known. It stays when keys are rotated. */
   readonly fingerprint: (secret: string) => string
   /** Reads the data keys again: the newest of them seals from now on. */
@@ -123,7 +130,9 @@ const make = Effect.gen(function*() {
     Effect.mapError((error) => error instanceof KeyRingError ? error : databaseError(error))
   )
 
-  const refresh = Effect.flatMap(rows, take).pipe(
+  const takeAll = Effect.flatMap(rows, take)
+
+  const refresh = takeAll.pipe(
     Effect.catchTag(
       "KeyRingError",
       (error) => Effect.logError("A new data key does not open here: give this server the new master key, too", error)
@@ -148,14 +157,17 @@ const make = Effect.gen(function*() {
 
   const isKnown = (number: number | undefined) => number === undefined || number === 0 || keys.has(number)
 
+  const after = <E>(reading: Effect.Effect<void, E>) => <Row extends SealedRow>(read: ReadonlyArray<Row>) =>
+    read.every((row) => isKnown(row.sealed_with) && isKnown(row.product__sealed_with))
+      ? Effect.succeed(read)
+      : Effect.as(reading, read)
+
   return SealedSecrets.of({
     current: () => newest!,
     tryOpen,
     open: (sealedWith, text, place) => tryOpen(sealedWith, text, place) ?? "",
-    ready: (read) =>
-      read.every((row) => isKnown(row.sealed_with) && isKnown(row.product__sealed_with))
-        ? Effect.succeed(read)
-        : Effect.as(refresh, read),
+    ready: after(refresh),
+    readyOrFail: after(takeAll),
     fingerprint: (secret) => oldest!.fingerprint(secret),
     refresh
   })

@@ -368,6 +368,34 @@ it.live("servers that start at once on a new database agree on one data key", ()
     assert.lengthOf(yield* run(url, `SELECT number FROM data_key`), 1)
   }).pipe(Effect.scoped))
 
+it.live("a server that lacks the new master key neither replaces a secret that it cannot open nor hands it out", () =>
+  Effect.gen(function*() {
+    const url = yield* newEmptyDatabase
+    const [old, next] = [newKey(), newKey()]
+    const lacking = yield* nodeWith(url, old)
+    const { device, expected, projectId, read } = yield* Effect.provide(storeSecrets, lacking)
+    const rotated = yield* nodeWith(url, next, old)
+    yield* areSealedUnder(url, 2)
+    const rotation = { secret: "new", previousUntil: at + 60_000, at }
+    const { batchId } = expected.devices.find(({ device }) => device.batchId > 0)!.device
+    const attempts = Effect.all([
+      Effect.flip(DeviceStore.use((store) => store.rotateSecret(projectId, device.deviceId, rotation))),
+      Effect.flip(ProductStore.use((store) => store.rotateSecret(projectId, device.productKey, rotation))),
+      Effect.flip(
+        DeviceStore.use((store) => store.claimByName(device.productKey, DeviceName.make("registered"), undefined))
+      ),
+      Effect.flip(DeviceStore.use((store) => store.devicesOfBatch(projectId, batchId)))
+    ])
+    const errors = yield* Effect.provide(attempts, lacking)
+    assert.deepStrictEqual(errors.map(({ operation, retryable }) => ({ operation, retryable })), [
+      { operation: "DeviceStore.rotateSecret", retryable: true },
+      { operation: "ProductStore.rotateSecret", retryable: true },
+      { operation: "DeviceStore.claimByName", retryable: true },
+      { operation: "DeviceStore.devicesOfBatch", retryable: true }
+    ])
+    assert.deepStrictEqual(yield* reads(read, rotated), expected)
+  }).pipe(Effect.scoped))
+
 it.live("a key ring that does not answer keeps no other server from its start", () =>
   Effect.gen(function*() {
     const url = yield* newEmptyDatabase
