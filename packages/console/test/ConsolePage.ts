@@ -3,6 +3,7 @@
  */
 import { Server, ServerConfig } from "@device-cloud/server"
 import { ownerKey } from "@device-cloud/testing/http"
+import { assert } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import { type Browser, type BrowserContext, chromium, type Page, type Response } from "playwright-core"
 import { chromiumPath } from "../../../vitest.browser.ts"
@@ -45,8 +46,17 @@ export const serve = (variables: Readonly<Record<string, string>>): Effect.Effec
     yield* Layer.buildWithScope(Layer.fresh(Server.layer(config)), scope)
   })
 
-/** Signs in with an access key. */
+/** Signs in with an access key, as the form of the console does. Opens no page. */
 export const signIn = async (page: Page, site: string, key: string = ownerKey): Promise<void> => {
+  const response = await page.context().request.post(`${site}/openapi/v1/browser-sessions`, {
+    headers: { "x-csrf-protection": "1" },
+    data: { access_key: key }
+  })
+  assert.isTrue(response.ok(), await response.text())
+}
+
+/** Signs in at the form of the console, and stays on the page that follows. */
+export const signInAtForm = async (page: Page, site: string, key: string = ownerKey): Promise<void> => {
   await page.goto(`${site}/console`)
   await page.getByLabel("Access key").fill(key)
   await page.getByRole("button", { name: "Sign in" }).click()

@@ -6,7 +6,7 @@ import { ownerKey } from "@device-cloud/testing/http"
 import { assert } from "@effect/vitest"
 import type { Page, Response } from "playwright-core"
 import { vi } from "vitest"
-import { isStream, signIn, streamed } from "./ConsolePage.ts"
+import { isStream, signIn, signInAtForm, streamed } from "./ConsolePage.ts"
 import { follow, inBrowser, twoFrames, visit } from "./Windows.ts"
 
 /** The second one from now on: who waits for the first one and then for another may miss it. */
@@ -196,7 +196,7 @@ inBrowser((inWindow) => {
     const other = await context.newPage()
     await other.goto(`${site}/console/products`)
     await other.getByLabel("Access key").waitFor()
-    await signIn(page, site)
+    await signInAtForm(page, site)
     await visit(page, site, "/console/products")
     await create.waitFor()
     // The other one asked for a key, and needs none any more.
@@ -539,6 +539,7 @@ inBrowser((inWindow) => {
       }
     }`)
     await signIn(page, site)
+    await visit(page, site, "/console")
     await page.locator(".plot canvas").first().waitFor()
     await twoFrames(page)
     // The clock goes on for less time than lies between two reads.
@@ -659,6 +660,7 @@ inBrowser((inWindow) => {
 
   inWindow("a page whose files do not come says so, and comes when one tries again", async ({ page, site }) => {
     await signIn(page, site)
+    await visit(page, site, "/console")
     const files = /\/console\/assets\/Events-/
     await page.route(files, (route) => route.abort())
     await page.getByRole("link", { name: "Events" }).click()
@@ -674,6 +676,7 @@ inBrowser((inWindow) => {
       const refused = /\/assets\/zh-[^/]*\.js$/
       await page.route(refused, (route) => route.abort())
       await signIn(page, site)
+      await visit(page, site, "/console")
       const chosen = page.getByLabel("Language")
       await chosen.selectOption("zh")
       await page.getByText("The server is away, or has another version of the console.").waitFor()

@@ -8,7 +8,7 @@ import { createRequire } from "node:module"
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import { share } from "../../../vitest.storages.ts"
-import { signIn } from "./ConsolePage.ts"
+import { signIn, signInAtForm } from "./ConsolePage.ts"
 import { inBrowser, visit } from "./Windows.ts"
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
@@ -199,7 +199,7 @@ inBrowser((inWindow) => {
     "a key that may not read the overview begins at the first page that it may",
     async ({ ofProductsAloneKey, page, site }) => {
       const refused = refusals(page)
-      await signIn(page, site, ofProductsAloneKey)
+      await signInAtForm(page, site, ofProductsAloneKey)
       await page.getByRole("heading", { name: "Products", level: 1 }).waitFor()
       await page.getByRole("link", { name: "Thermostat" }).waitFor()
       assert.strictEqual(new URL(page.url()).pathname, "/console/products")

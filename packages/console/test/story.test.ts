@@ -11,7 +11,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { freePort } from "../../../vitest.ports.ts"
-import { hasBrowser, launch, open, serve, signIn, streamed } from "./ConsolePage.ts"
+import { hasBrowser, launch, open, serve, signIn, signInAtForm, streamed } from "./ConsolePage.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-console-"))),
@@ -50,7 +50,7 @@ it.live.runIf(hasBrowser)(
       const { errors, page } = yield* open(yield* launch)
 
       yield* Effect.promise(async () => {
-        await signIn(page, site)
+        await signInAtForm(page, site)
 
         // A product with its model.
         await page.getByRole("link", { name: "Products", exact: true }).click()
