@@ -61,10 +61,11 @@ const make = Effect.gen(function*() {
   const pace = yield* WebhookPace
   const signing = yield* WebhookSigning
   const mac = yield* Mac
+  const clock = yield* Clock.Clock
 
   const send = Effect.fnUntraced(function*(projectId: ProjectId, webhook: Webhook) {
     const keys = yield* signing.keys(projectId)
-    const now = yield* Clock.currentTimeMillis
+    const now = clock.currentTimeMillisUnsafe()
     const target = webhookTarget(projectId, webhook.url)
     const putOff = (until: number): Effect.Effect<WebhookOutcome> =>
       Effect.as(Metric.update(putOffWebhooks, 1), {
@@ -76,14 +77,18 @@ const make = Effect.gen(function*() {
     if (until !== null) return yield* putOff(until)
     let reached: WebhookAddresses | undefined
     let addressUntil: number | null = null
+    let isOver = false
+    // The look-up of a name takes time, and may end after the request.
     const admits = (addresses: ReadonlyArray<string>) => {
-      addressUntil = pace.take({ projectId, addresses }, now, webhook.hasWaited)
+      if (isOver) return false
+      addressUntil = pace.take({ projectId, addresses }, clock.currentTimeMillisUnsafe(), webhook.hasWaited)
       if (addressUntil === null) reached = { projectId, addresses }
       return addressUntil === null
     }
     const send = () => client.send(webhookRequest(webhook, { keys, mac, now, admits }))
     return yield* given("send of the WebhookClient", send).pipe(
       Effect.ensuring(Effect.sync(() => {
+        isOver = true
         pace.done(target)
         if (reached !== undefined) pace.done(reached)
       })),
