@@ -58,7 +58,7 @@ const make = Effect.fnUntraced(function*(port: number) {
         return write({ number, id, method, params })
       },
       backlog: () => socket.writableNeedDrain ? drained(socket) : undefined,
-      close: () => Effect.sync(() => void socket.destroySoon())
+      close: () => Effect.sync(() => end(socket))
     }
     yield* Effect.acquireRelease(sessions.attach(connection), sessions.detach)
     yield* write({ welcome: true })
@@ -90,11 +90,17 @@ const make = Effect.fnUntraced(function*(port: number) {
   const server = createServer((socket) => {
     // A connection that breaks ends its lines; nobody else has to hear of it.
     socket.on("error", () => {})
-    fork(Effect.ensuring(Effect.ignore(serve(socket)), Effect.sync(() => socket.destroySoon())))
+    fork(Effect.ensuring(Effect.ignore(serve(socket)), Effect.sync(() => end(socket))))
   })
   yield* listening(server, port)
   return LineTransport.of({ port: (server.address() as AddressInfo).port })
 })
+
+/** Ends the connection. A device that reads may read for a second what was sent before. */
+const end = (socket: Socket) => {
+  socket.destroySoon()
+  setTimeout(() => socket.destroy(), 1000).unref()
+}
 
 /** Waits until the socket takes more, or has closed. */
 const drained = (socket: Socket) =>

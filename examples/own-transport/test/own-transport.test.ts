@@ -1,4 +1,4 @@
-import { Commands, defaultProjectId, Devices } from "@device-cloud/core"
+import { Commands, defaultProjectId, Devices, DeviceSessions } from "@device-cloud/core"
 import { CloudState, Fixtures } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -70,6 +70,17 @@ layer(Cloud.layer, { excludeTestServices: true })("a transport of an application
       assert.propertyVal(yield* hear(line), "method", "thing.disable")
       assert.isUndefined(yield* hear(line))
       assert.deepStrictEqual(yield* hear(yield* open(device)), { refused: "wrong signature" })
+    }))
+
+  it.effect("a disabled device that reads nothing loses its connection, too", () =>
+    Effect.gen(function*() {
+      const { device } = yield* connect
+      const { connection } = (yield* DeviceSessions).session(device.deviceId)!
+      // More than the buffers of sockets take.
+      const message = { id: "1", method: "acme.large", params: "x".repeat(1_000_000) }
+      yield* Effect.repeat(connection.deliver(message), { times: 20 })
+      yield* (yield* Devices).disable(defaultProjectId, device.deviceId)
+      yield* CloudState.untilStatus(device, "offline")
     }))
 
   it.effect("a wrong signature is refused", () =>
