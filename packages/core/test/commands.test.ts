@@ -63,6 +63,13 @@ const all = ({ received }: SimulatedDevice.SimulatedDevice) =>
     Effect.flatMap(Queue.clear(received), (messages) => Effect.succeed([...messages]))
   )
 
+/** Runs the effect, and lets time pass until it has ended. */
+const whileTimePasses = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
+  const running = yield* Effect.forkChild(effect)
+  while (running.pollUnsafe() === undefined) yield* TestClock.adjust("1 second")
+  return yield* Fiber.join(running)
+})
+
 const methods = (messages: ReadonlyArray<DownlinkMessage>) => messages.map(({ method }) => method)
 
 layer(TestCloud.layer)("what is asked of devices", (it) => {
@@ -738,6 +745,38 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
         "disabled"
       )
       for (const other of others) assert.strictEqual(yield* other.closed, "disabled")
+    }))
+
+  it.effect("a transport that does not return keeps nothing from others, nor from the next connection", () =>
+    Effect.gen(function*() {
+      const sessions = yield* DeviceSessions
+      const [first, broken, last] = [yield* createDevice, yield* createDevice, yield* createDevice]
+      const identity = deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId: broken.deviceId }))
+      const attach = (deliver: DeviceConnection["deliver"]) =>
+        sessions.attach({
+          device: identity,
+          ip: "127.0.0.1",
+          deliver,
+          backlog: () => undefined,
+          close: () => Effect.uninterruptible(Effect.never)
+        })
+      yield* attach(() => Effect.never)
+      const others = [yield* connect(first), yield* connect(last)]
+      const commands = yield* whileTimePasses(
+        Effect.forEach([first, broken, last], (device) => set(device, { power: 1 }), { concurrency: "unbounded" })
+      )
+      for (const other of others) assert.deepStrictEqual((yield* take(other)).params, { power: 1 })
+
+      const received: Array<string> = []
+      const session = yield* attach(({ id, method }) =>
+        Effect.sync(() => void (method === "thing.shadow" || received.push(id)))
+      )
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(received, [String(commands[1]!.messageId)])
+
+      yield* whileTimePasses(sessions.cutOff([broken, first, last].map(({ deviceId }) => deviceId), "disabled"))
+      for (const other of others) assert.strictEqual(yield* other.closed, "disabled")
+      yield* sessions.detach(session)
     }))
 })
 

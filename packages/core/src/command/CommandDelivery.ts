@@ -6,10 +6,9 @@ import { Clock, Context, Effect, Layer, Option, Result } from "effect"
 import { ProjectActivity } from "../activity/ProjectActivity.ts"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { CodecCache } from "../codec/CodecCache.ts"
-import type { DeviceSession, DownlinkMessage } from "../connection/DeviceSession.ts"
+import { type DeviceSession, type DownlinkMessage, hand } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
-import { given } from "../kernel/GivenEffect.ts"
 import { equalJson, type Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { isReportedAfter, reportedAt, type Shadow } from "../shadow/Shadow.ts"
@@ -166,11 +165,7 @@ const make = Effect.gen(function*() {
       if (!hasReply(command)) onWay.delete(command.messageId)
       confirmed(command)
     }
-    yield* given(
-      "deliver of a connection",
-      () =>
-        session.connection.deliver(bytes === undefined ? message : { ...message, bytes: bytes.success }, acknowledged)
-    )
+    yield* hand(session.connection, bytes === undefined ? message : { ...message, bytes: bytes.success }, acknowledged)
   })
 
   /** Delivers the command that comes next. */

@@ -2,7 +2,7 @@
  * The session of a connected device: what a transport offers of the connection,
  * and what others can hear about it.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Fiber, Schema } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { given } from "../kernel/GivenEffect.ts"
 import type { Json } from "../kernel/Json.ts"
@@ -57,7 +57,11 @@ export interface DeviceConnection {
   readonly endReason?: () => string
   /** The fingerprint of the certificate with which the device has connected; absent: it had another proof. */
   readonly certificate?: string | undefined
-  /** Hands the message to the network. Calls `acknowledged` when the device has confirmed the message. */
+  /**
+   * Hands the message to the network, and does not wait for the device. The cloud waits
+   * 5 seconds for this effect, then counts the message as not handed over. Calls
+   * `acknowledged` when the device has confirmed the message.
+   */
   readonly deliver: (message: DownlinkMessage, acknowledged?: () => void) => Effect.Effect<void>
   /**
    * Returns undefined while the device is ready and there is room for another
@@ -70,7 +74,7 @@ export interface DeviceConnection {
    * does, unless a later call has given another one. Absent: it always does.
    */
   readonly hearsShadow?: (then: () => void, subDevice?: DeviceIdentity) => boolean
-  /** Begins to end the connection, and does not wait for the device: the cloud waits for this effect. */
+  /** Begins to end the connection, and does not wait for the device: the cloud waits 5 seconds for this effect. */
   readonly close: (reason: DisconnectReason) => Effect.Effect<void>
 }
 
@@ -89,17 +93,36 @@ export interface DeviceSession {
   readonly epochBefore: number
 }
 
-/** Ends a connection. A transport that fails at it affects neither what follows nor other devices. */
+/** How long the cloud waits for what a transport does. */
+const patience = "5 seconds"
+
+/** Runs what a transport does. Dies if that takes longer than `patience`: then it goes on, and nobody waits for it. */
+const waitingFor = (name: string, make: () => Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.flatMap(Effect.forkDetach(given(name, make), { startImmediately: true }), (fiber) =>
+    // Most have ended at once.
+    fiber.pollUnsafe() ?? Effect.timeoutOrElse(Effect.interruptible(Fiber.join(fiber)), {
+      duration: patience,
+      orElse: () => Effect.die(new Error(`${name} takes longer than ${patience}`))
+    }))
+
+/** Ends a connection. A transport that fails at it, or does not return, affects neither what follows nor other devices. */
 export const close = (connection: DeviceConnection, reason: DisconnectReason): Effect.Effect<void> =>
   Effect.catchCause(
-    given("close of a connection", () => connection.close(reason)),
+    waitingFor("close of a connection", () => connection.close(reason)),
     (cause) => Effect.logError("The connection of a device could not be ended", cause)
   )
 
-/** Hands a message to a connection. A transport that fails at it affects neither what follows nor other devices. */
+/** Hands a message to a connection. Dies if the transport fails at it, or does not return. */
+export const hand = (
+  connection: DeviceConnection,
+  message: DownlinkMessage,
+  acknowledged?: () => void
+): Effect.Effect<void> => waitingFor("deliver of a connection", () => connection.deliver(message, acknowledged))
+
+/** Hands a message to a connection. A transport that fails at it, or does not return, affects neither what follows nor other devices. */
 export const tell = (connection: DeviceConnection, message: DownlinkMessage): Effect.Effect<void> =>
   Effect.catchCause(
-    given("deliver of a connection", () => connection.deliver(message)),
+    hand(connection, message),
     (cause) => Effect.logError("A message could not be handed to the connection of a device", cause)
   )
 

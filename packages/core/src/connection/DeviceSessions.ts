@@ -296,7 +296,10 @@ const make = Effect.gen(function*() {
   })
 
   yield* Effect.addFinalizer(() =>
-    Effect.forEach(nodeSessions.all(), ({ connection }) => close(connection, "shutdown"), { discard: true })
+    Effect.forEach(nodeSessions.all(), ({ connection }) => close(connection, "shutdown"), {
+      concurrency: "unbounded",
+      discard: true
+    })
   )
 
   return DeviceSessions.of({
