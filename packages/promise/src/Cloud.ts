@@ -107,7 +107,7 @@ export interface CloudParts {
 
 /** A cloud that runs in this process. */
 export interface StartedCloud extends PromisedCloud, AsyncDisposable {
-  /** Ends the cloud and what runs on it. Calls and loops reject then. A second time it does nothing. */
+  /** Ends the cloud and what runs on it. Calls and loops reject then. Called again, it resolves when the cloud has ended. */
   readonly close: () => Promise<void>
 }
 
@@ -169,9 +169,10 @@ export const startCloud: {
   })
   const controller = new AbortController()
   const runner = runnerOf(context, controller.signal)
+  let ended: Promise<void> | undefined
   const end = () => {
     controller.abort(new Error("The cloud is closed"))
-    return close()
+    return ended ??= close()
   }
   return Object.defineProperties(promised(context, controller.signal), {
     ...Object.getOwnPropertyDescriptors({

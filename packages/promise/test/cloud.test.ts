@@ -309,6 +309,21 @@ it("closing ends what runs on the cloud and its loops", async () => {
   await cloud.close()
 })
 
+it("closing while the cloud closes resolves when it has ended", async () => {
+  let hasEnded = false
+  const slow = Layer.effectDiscard(Effect.addFinalizer(() =>
+    Effect.promise(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      hasEnded = true
+    })
+  ))
+  const cloud = await startCloud({ ...parts, servers: [slow] })
+  const first = cloud.close()
+  await cloud.close()
+  assert.isTrue(hasEnded)
+  await first
+})
+
 it("a part that cannot start rejects with its failure", async () => {
   const failing = Layer.effectDiscard(Effect.fail({ _tag: "ListenError", message: "Port 1883 is taken" }))
   await expect(startCloud({ ...parts, servers: [failing] })).rejects.toMatchObject({

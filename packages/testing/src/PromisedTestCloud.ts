@@ -107,7 +107,7 @@ export interface StartedTestCloud extends PromisedCloud, AsyncDisposable {
   readonly mqtt: { readonly tcp: Endpoint; readonly tls: Endpoint } | undefined
   /** Where the API is, and a key of its owner; undefined unless it was started with `http`. */
   readonly http: { readonly url: string; readonly accessKey: string } | undefined
-  /** Ends the cloud, with its devices. Calls and loops reject then. A second time it does nothing. */
+  /** Ends the cloud, with its devices. Calls and loops reject then. Called again, it resolves when the cloud has ended. */
   readonly close: () => Promise<void>
 }
 
@@ -167,12 +167,14 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
     return movement
   }
   let flowing: NodeJS.Timeout | undefined
-  const close = async () => {
+  let ended: Promise<void> | undefined
+  const end = async () => {
     clearInterval(flowing)
     controller.abort(new Error("The cloud is closed"))
     await moved
     await starter.promise(Scope.close(scope, Exit.void))
   }
+  const close = () => ended ??= end()
   if (hasPorts) {
     let last = performance.now()
     flowing = setInterval(() => {

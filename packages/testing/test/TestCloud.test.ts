@@ -97,6 +97,16 @@ describe("a test cloud with promises", () => {
     assert.strictEqual(device.status, "online")
   })
 
+  test("closing while the cloud closes resolves when it has ended", async () => {
+    const cloud = await TestCloud.start({ mqtt: true })
+    const resolved: Array<string> = []
+    await Promise.all([
+      cloud.close().then(() => resolved.push("first")),
+      cloud.close().then(() => resolved.push("second"))
+    ])
+    assert.deepStrictEqual(resolved, ["first", "second"])
+  })
+
   test("firmware is tested from outside, over MQTT and HTTP", async () => {
     await using cloud = await TestCloud.start({ mqtt: true, http: true })
     const device = await cloud.createDevice()
