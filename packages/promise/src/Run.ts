@@ -11,7 +11,12 @@ export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | 
   return {
     promise: async (effect) => {
       signal?.throwIfAborted()
-      const exit = await run(effect, signal === undefined ? undefined : { signal })
+      const exit = await run(
+        effect,
+        signal === undefined ? undefined : {
+          onFiberStart: (fiber) => fiber.addObserver(onAbort(signal, () => fiber.interruptUnsafe()))
+        }
+      )
       if (Exit.isSuccess(exit)) return exit.value
       if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
       throw thrownFor(exit.cause)
@@ -47,8 +52,26 @@ const unexpected = (thrown: unknown): unknown =>
 /** Fails when the signal aborts, with its reason. */
 const aborted = (signal: AbortSignal): Effect.Effect<never, unknown> =>
   Effect.callback((resume) => {
-    const abort = () => resume(Effect.fail(signal.reason))
-    if (signal.aborted) return abort()
-    signal.addEventListener("abort", abort, { once: true })
-    return Effect.sync(() => signal.removeEventListener("abort", abort))
+    const forget = onAbort(signal, () => resume(Effect.fail(signal.reason)))
+    return Effect.sync(forget)
   })
+
+/** What each signal ends. A signal has one listener for all: from the eleventh on, Node.js warns of a leak. */
+const endsOf = new WeakMap<AbortSignal, Set<() => void>>()
+
+/** Calls `end` when the signal aborts, or now if it has. Returns what forgets that. */
+const onAbort = (signal: AbortSignal, end: () => void): () => void => {
+  if (signal.aborted) {
+    end()
+    return () => undefined
+  }
+  const ends = endsOf.get(signal) ?? new Set()
+  endsOf.set(signal, ends.add(end))
+  signal.addEventListener("abort", endAll)
+  return () => {
+    ends.delete(end)
+    if (ends.size === 0) signal.removeEventListener("abort", endAll)
+  }
+}
+
+const endAll = ({ currentTarget }: Event): void => endsOf.get(currentTarget as AbortSignal)?.forEach((end) => end())

@@ -296,6 +296,20 @@ it("loops that begin at the same moment read one subscription", async () => {
   assert.deepStrictEqual(await ends, loops.map(() => ({ status: "rejected", reason })))
 })
 
+it("Node.js does not warn of the listeners of many calls and loops at once", async () => {
+  const warnings: Array<string> = []
+  const note = ({ name }: Error) => warnings.push(name)
+  process.on("warning", note)
+  const cloud = await startCloud(parts)
+  const loops = Array.from({ length: 11 }, (_, i) => cloud.subscribe(`${i}`)[Symbol.asyncIterator]().next())
+  const ends = Promise.allSettled(loops)
+  await vi.waitUntil(async () => (await cloud.subscriptions.list("default", { page: 1, pageSize: 1 })).total === 11)
+  await cloud.close()
+  assert.isTrue((await ends).every(({ status }) => status === "rejected"))
+  process.off("warning", note)
+  assert.deepStrictEqual(warnings, [])
+})
+
 it("closing ends what runs on the cloud and its loops", async () => {
   const stopped: Array<string> = []
   const server = Layer.effectDiscard(
