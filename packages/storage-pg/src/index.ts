@@ -213,6 +213,10 @@ const connect = (options: PgClient.PgPoolConfig) =>
 /** Short statements of many fibers share connections; reads of many rows have others. */
 const client = ({ connections = 10, url }: Options) =>
   Layer.effectContext(Effect.gen(function*() {
+    // Without room for a connection, the pool would wait for ever.
+    if (!(connections >= 1)) {
+      return yield* Effect.die(new TypeError(`connections: expected a number from 1 on, not ${connections}`))
+    }
     const short = yield* connect({ url, multiplex: true, maxConnections: connections })
     const long = yield* connect({ url, maxConnections: readConnections })
     return Context.add(short, LongReads, Transactions.failing(Context.get(long, PgClient.PgClient)))
@@ -222,7 +226,7 @@ const client = ({ connections = 10, url }: Options) =>
 export interface Options {
   /** For example `postgres://user:password@host:5432/database`. */
   readonly url: Redacted.Redacted
-  /** Connections for short statements, at most; {@link otherConnections} are opened beside them. Default: 10. */
+  /** Connections for short statements, at most, from 1 on; {@link otherConnections} are opened beside them. Default: 10. */
   readonly connections?: number
 }
 

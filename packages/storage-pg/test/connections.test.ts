@@ -3,7 +3,7 @@ import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Cause, Effect, Layer, Redacted } from "effect"
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
 import { inspect } from "node:util"
 import { newDatabase } from "../../../vitest.storages.ts"
@@ -115,6 +115,17 @@ it.live("what fails because a newer version has just changed a table can be repe
     assert.include(inspect(error.cause, { depth: 9 }), "0A000")
     assert.isTrue(error.retryable)
     yield* tick
+  }).pipe(Effect.scoped))
+
+it.live.each([0, NaN])("%s connections are refused by name", (connections) =>
+  Effect.gen(function*() {
+    const url = Redacted.make("postgres://cloud@127.0.0.1/cloud")
+    const storage = StoragePg.layer({ url, connections }).pipe(Layer.provide(TestKeyRing.layer))
+    const cause = yield* Effect.flip(Effect.sandbox(Layer.build(storage)))
+    assert.deepInclude(Cause.squash(cause), {
+      name: "TypeError",
+      message: `connections: expected a number from 1 on, not ${connections}`
+    })
   }).pipe(Effect.scoped))
 
 it.live("what a database that takes no connections refuses can be repeated", () =>
