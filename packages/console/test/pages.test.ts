@@ -105,11 +105,12 @@ inBrowser((inWindow) => {
         model_type: "metadata",
         model_data: JSON.stringify({
           properties: [
-            { id: "Level", name: title, accessMode: "rw", dataType: { type: "int" } },
+            { id: "Level", name: title, desc: long, accessMode: "rw", dataType: { type: "int" } },
+            { ...flag, accessMode: "rw" },
             { id: "State", name: title, accessMode: "rw", dataType: { type: "struct", specs: [flag] } }
           ],
           events: [],
-          services: []
+          services: [{ id: "Restart", name: title, callType: "async", inputData: [], outputData: [] }]
         })
       })
       const { device_id } = await call("POST", `${products}/things`, { device_name: "narrow01", nickname: long })
@@ -137,6 +138,7 @@ inBrowser((inWindow) => {
       const wide: Array<string> = []
       for (const [place, button] of Object.entries(places)) {
         await visit(page, site, `/console${place}`)
+        if (place.endsWith("/data")) await page.locator(".u-legend").waitFor()
         if (await isWide("document.documentElement")) wide.push(place)
         if (button === undefined) continue
         await page.locator("main").getByRole("button", { name: button }).first().click()
