@@ -772,6 +772,25 @@ inBrowser((inWindow) => {
     await vi.waitFor(async () => assert.match(await page.title(), /^Bills \d+ · Device Cloud$/), 15_000)
   })
 
+  inWindow(
+    "windows of one thing tell by their titles which tab is shown",
+    async ({ device, page, product, scene, site }) => {
+      await signIn(page, site)
+      for (
+        const [path, title] of [
+          [device, /^thermostat01 · Device Cloud$/],
+          [`${device}/shadow`, /^Shadow · thermostat01 · Device Cloud$/],
+          [`${product}/versions`, /^Versions · Thermostat · Device Cloud$/],
+          [`${scene}/executions`, /^Executions · Too hot · Device Cloud$/],
+          ["/console/devices?view=groups", /^Groups · Devices · Device Cloud$/]
+        ] as const
+      ) {
+        await visit(page, site, path)
+        await vi.waitFor(async () => assert.match(await page.title(), title), 15_000)
+      }
+    }
+  )
+
   inWindow("buttons that copy say what", async ({ connect, device, page, pages, product, site }) => {
     await signIn(page, site)
     for (const path of [product, device, connect, pages.find((path) => path.includes("/mesh/"))!]) {

@@ -13,8 +13,10 @@ export interface Crumb {
 
 /** The title is read out when the page opens. */
 export const Page = (
-  { actions, children, crumbs = [], lead, title }: {
+  { actions, children, crumbs = [], lead, tab, title }: {
     readonly title: string
+    /** The title of the tab that is shown. Undefined: the first one, or the page has none. */
+    readonly tab?: string | undefined
     readonly lead?: ComponentChildren
     readonly crumbs?: ReadonlyArray<Crumb>
     readonly actions?: ComponentChildren
@@ -24,8 +26,8 @@ export const Page = (
   const { common } = useTexts()
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = unturned(`${title} · ${common.product}`)
-  }, [title, common])
+    document.title = unturned([...tab === undefined ? [] : [tab], title, common.product].join(" · "))
+  }, [tab, title, common])
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   return (
     <>

@@ -45,6 +45,7 @@ const noSuchDevice = 40402
 const Device = () => {
   const { device, shell } = useTexts()
   const { params: { deviceId = "", tab = "" } } = useRoute()
+  const current = Object.hasOwn(tabs, tab) ? tab as TabId : "overview"
   const [isDeleted, setDeleted] = useState(false)
   const query = useQuery(async (signal) => {
     const { device_info } = await api.devices.getDevice({ params: { device_id: deviceId }, signal })
@@ -69,11 +70,12 @@ const Device = () => {
   return (
     <Page
       title={data === undefined ? deviceId : data.nickname || data.device_name}
+      tab={current === "overview" ? undefined : device.tabs[current]}
       crumbs={crumbs}
       lead={data === undefined ? undefined : <Lead device={data} />}
     >
       <Shown query={query}>
-        {(data) => <DeviceTabs device={data} tab={tab} query={query} onDeleted={() => setDeleted(true)} />}
+        {(data) => <DeviceTabs device={data} current={current} query={query} onDeleted={() => setDeleted(true)} />}
       </Shown>
     </Page>
   )
@@ -106,9 +108,9 @@ const Lead = ({ device }: { readonly device: DeviceInfo }) => {
 }
 
 const DeviceTabs = (
-  { device, onDeleted, query, tab }: {
+  { current, device, onDeleted, query }: {
     readonly device: DeviceInfo
-    readonly tab: string
+    readonly current: TabId
     readonly query: Query<DeviceInfo>
     readonly onDeleted: () => void
   }
@@ -116,7 +118,6 @@ const DeviceTabs = (
   const texts = useTexts()
   useDeviceEvents(device, query, onDeleted)
   const model = useModel(device.product_key)
-  const current = Object.hasOwn(tabs, tab) ? tab as TabId : "overview"
   const Tab: ComponentType<TabProps> = tabs[current]
   return (
     <>

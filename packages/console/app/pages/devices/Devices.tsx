@@ -20,6 +20,7 @@ const Devices = () => {
   return (
     <Page
       title={shell.pages.devices}
+      tab={view === "list" ? undefined : devices.tabs[view]}
       lead={devices.lead}
       actions={canOperate.value && <a class="button primary" href="/console/devices/connect">{devices.connect}</a>}
     >

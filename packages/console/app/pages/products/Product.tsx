@@ -30,6 +30,7 @@ const Product = () => {
   return (
     <Page
       title={query.data?.product_info.name ?? productKey}
+      tab={tab === "overview" ? undefined : products.tabs[tab]}
       crumbs={[{ title: shell.pages.products, href: "/console/products" }]}
     >
       {query.error?.isMissing !== true && <Tabs

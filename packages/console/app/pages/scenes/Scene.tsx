@@ -56,6 +56,7 @@ const StoredScenePage = ({ id, tab: given }: { readonly id: string; readonly tab
   return (
     <Page
       title={query.data?.name ?? id}
+      tab={tab === "edit" ? undefined : scenes.tabs[tab]}
       lead={query.data === undefined ? undefined : <SceneStatus {...query.data} />}
       crumbs={[{ title: shell.pages.scenes, href: "/console/scenes" }]}
       actions={query.data !== undefined && canOperate.value && <Actions scene={query.data} reload={query.reload} />}
