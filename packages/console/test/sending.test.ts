@@ -701,6 +701,31 @@ inBrowser((inWindow) => {
     await page.waitForURL(/\/subscriptions$/)
   })
 
+  inWindow("what came of a call does not stand beside the failure of the next", async ({ lock, page, scene, site }) => {
+    await signIn(page, site)
+    const main = page.locator("main")
+    await visit(page, site, `${lock}/control`)
+    await main.getByLabel(/^Bytes/).fill("00")
+    await main.getByRole("textbox", { name: /^Service/ }).fill("Restart")
+    const succeedsAndFails = async (name: RegExp) => {
+      const form = main.locator("form").filter({ has: page.getByRole("button", { name }) })
+      const outcomes = main.getByRole("status")
+      const before = await outcomes.count()
+      await form.getByRole("button", { name }).click()
+      await outcomes.nth(before).waitFor()
+      await page.route(/\/v1\//, (route) => route.request().method() === "POST" ? route.abort() : route.fallback())
+      await form.getByRole("button", { name }).click()
+      await form.getByText("The server cannot be reached").waitFor()
+      await page.unroute(/\/v1\//)
+      assert.strictEqual(await outcomes.count(), before, String(name))
+    }
+    await succeedsAndFails(/^Call/)
+    await succeedsAndFails(/^Send the bytes/)
+    await visit(page, site, `${scene}/dry`)
+    await main.getByRole("combobox").first().selectOption("cron")
+    await succeedsAndFails(/^Try it/)
+  })
+
   inWindow("what somebody else has deleted is missing", async ({ call, page, site }) => {
     await signIn(page, site)
     const { subscription_id } = await call("POST", "/subscriptions", { name: `Theirs ${Date.now()}` })

@@ -54,6 +54,10 @@ const DryRunForm = ({ scene }: { readonly scene: StoredScene }) => {
         return { type: "cron" }
     }
   }
+  const explain = async () => {
+    setExplanation(undefined)
+    setExplanation(await api.scenes.explainScene({ params: { id: scene.id }, payload: sample() }))
+  }
   return (
     <div class="halves">
       <Card title={scenes.tabs.dry}>
@@ -61,8 +65,7 @@ const DryRunForm = ({ scene }: { readonly scene: StoredScene }) => {
         <Form
           submit={dry.check}
           disabled={hasValues && values === undefined}
-          onSubmit={async () =>
-            setExplanation(await api.scenes.explainScene({ params: { id: scene.id }, payload: sample() }))}
+          onSubmit={explain}
         >
           <SelectField
             label={dry.type}

@@ -59,18 +59,21 @@ const Bytes = ({ deviceId }: { readonly deviceId: string }) => {
   const [data, setData] = useState("")
   const [options, setOptions] = useState<CallOptions>({ wait: "", ttl: "" })
   const [outcome, setOutcome] = useState<Outcome>()
+  const send = async () => {
+    setOutcome(undefined)
+    setOutcome(
+      await api.commands.sendRaw({
+        params: { device_id: deviceId },
+        payload: { data: data.replace(/\s/g, ""), ...bodyOf({ ...options, wait: "" }) }
+      })
+    )
+  }
   return (
     <>
       <Form
         submit={control.sendBytes}
         disabled={data === ""}
-        onSubmit={async () =>
-          setOutcome(
-            await api.commands.sendRaw({
-              params: { device_id: deviceId },
-              payload: { data: data.replace(/\s/g, ""), ...bodyOf({ ...options, wait: "" }) }
-            })
-          )}
+        onSubmit={send}
       >
         <AreaField label={control.hex} path="data" rows={3} value={data} onInput={setData} />
         <CallFields options={options} canWait={false} onChange={setOptions} />

@@ -82,18 +82,21 @@ const FreeCall = ({ deviceId }: { readonly deviceId: string }) => {
   const [inputs, setInputs] = useState<unknown>({})
   const [options, setOptions] = useState<CallOptions>({ wait: "", ttl: "" })
   const [outcome, setOutcome] = useState<Outcome>()
+  const call = async () => {
+    setOutcome(undefined)
+    setOutcome(
+      await api.commands.callDeviceService({
+        params: { device_id: deviceId, service_id: id },
+        payload: { params: (inputs ?? {}) as never, ...bodyOf(options) }
+      })
+    )
+  }
   return (
     <>
       <Form
         submit={control.call(id)}
         disabled={id === ""}
-        onSubmit={async () =>
-          setOutcome(
-            await api.commands.callDeviceService({
-              params: { device_id: deviceId, service_id: id },
-              payload: { params: (inputs ?? {}) as never, ...bodyOf(options) }
-            })
-          )}
+        onSubmit={call}
       >
         <TextField label={control.serviceId} required value={id} onInput={setId} />
         <JsonField label={control.inputs} path="params" value={inputs} onChange={setInputs} />
