@@ -165,6 +165,25 @@ inBrowser((inWindow) => {
   )
 
   inWindow(
+    "live values go on once a proxy that had no server for a while has one again",
+    async ({ device, page, report, site }) => {
+      await signIn(page, site)
+      const address = /\/v1\/events\?/
+      await page.route(
+        address,
+        (route) => route.fulfill({ status: 404, contentType: "text/html", body: "<h1>No server</h1>" })
+      )
+      await visit(page, site, device)
+      await lost(page).waitFor()
+      const opened = streamed(page)
+      await page.unroute(address)
+      assert.strictEqual((await opened).status(), 200)
+      await report(16.75)
+      await page.getByText(/16\.75/).first().waitFor()
+    }
+  )
+
+  inWindow(
     "who deletes a device goes on with the list, also if the page knows before the answer that it is gone",
     async ({ call, page, product, site }) => {
       const { device_id } = await call("POST", `/products/${product.split("/").at(-1)}/things`, {

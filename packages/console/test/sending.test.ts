@@ -701,6 +701,25 @@ inBrowser((inWindow) => {
     await page.waitForURL(/\/subscriptions$/)
   })
 
+  inWindow("a page of something in between does not say that what is deleted again is gone", async (window) => {
+    const { call, page, site } = window
+    await signIn(page, site)
+    const dialog = page.getByRole("dialog")
+    const name = `Stays ${Date.now()}`
+    const { subscription_id } = await call("POST", "/subscriptions", { name })
+    await visit(page, site, `/console/subscriptions/${subscription_id}`)
+    await page.getByRole("button", { name: /^Delete/ }).click()
+    for (const status of [502, 404]) {
+      await page.route(/\/v1\/subscriptions\/\d+$/, (route) =>
+        route.request().method() === "DELETE"
+          ? route.fulfill({ status, contentType: "text/html", body: "<h1>No server</h1>" })
+          : route.fallback(), { times: 1 })
+      await dialog.getByRole("button", { name: "Delete" }).click()
+      await dialog.getByText(`The server answered with status ${status}`).waitFor()
+    }
+    assert.strictEqual((await call("GET", `/subscriptions/${subscription_id}`))["name"], name)
+  })
+
   inWindow("what came of a call does not stand beside the failure of the next", async ({ lock, page, scene, site }) => {
     await signIn(page, site)
     const main = page.locator("main")

@@ -8,7 +8,7 @@ export type Issues = Readonly<Record<string, ReadonlyArray<string>>>
 /** The code when files of the console do not come: the server is away, or serves another version of it by now. */
 export const filesMissing = -1
 
-/** What the API refused; `message` is its own sentence. Code 0: the server was not reached. */
+/** What the API refused; `message` is its own sentence. Code 0: the server was not reached, or something in between has answered. */
 export class ApiError extends Error {
   override readonly name = "ApiError"
   readonly code: number

@@ -124,5 +124,5 @@ export const errorOf = async (response: Response): Promise<ApiError> => {
   return typeof body?.code === "number" && Math.floor(body.code / 100) === response.status &&
       typeof body.message === "string"
     ? new ApiError(body.code, body.message, body.data)
-    : new ApiError(response.status * 100, texts().common.answeredWith(response.status))
+    : new ApiError(0, texts().common.answeredWith(response.status))
 }
