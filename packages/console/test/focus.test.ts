@@ -34,6 +34,33 @@ inBrowser((inWindow) => {
     assert.strictEqual(await page.locator(":focus").inputValue(), "For the hall")
   })
 
+  inWindow("what gets the focus is not behind what stays in view", async ({ page, site }) => {
+    await signIn(page, site)
+    await page.setViewportSize({ width: 320, height: 640 })
+    /** Goes on with a key, and tells what of `places` had the focus but could not be seen. */
+    const unseen = async (places: string, key: string) => {
+      const found: Array<string> = []
+      while (await page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(places)})`)) {
+        const isSeen = await page.evaluate<boolean>(`{
+          const element = document.activeElement
+          const { bottom, left, top, width } = element.getBoundingClientRect()
+          const heights = [top + 3, (top + bottom) / 2, bottom - 3]
+          heights.some((y) => element.contains(document.elementFromPoint(left + width / 2, y)))
+        }`)
+        if (!isSeen) found.push(await page.evaluate<string>("document.activeElement.outerHTML"))
+        await page.keyboard.press(key)
+      }
+      return found
+    }
+    await visit(page, site, "/console/devices")
+    await page.locator("td input").last().focus()
+    assert.deepStrictEqual(await unseen("td *", "Shift+Tab"), [])
+    await visit(page, site, "/console/subscriptions")
+    await press(page, "New subscription")
+    await page.locator("dialog :is(input, select, textarea)").first().focus()
+    assert.deepStrictEqual(await unseen("dialog :is(input, select, textarea)", "Tab"), [])
+  })
+
   inWindow("a key that is shown or hidden keeps the focus", async ({ page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/subscriptions")
