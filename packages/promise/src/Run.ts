@@ -8,14 +8,13 @@ import type { Runner } from "./Promised.ts"
 /** Runs with the services of the context, until the signal aborts. */
 export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | undefined): Runner => {
   const run = Effect.runPromiseExitWith(context)
+  const onAbort = signal === undefined ? undefined : endingWith(signal)
   return {
     promise: async (effect) => {
       signal?.throwIfAborted()
       const exit = await run(
         effect,
-        signal === undefined ? undefined : {
-          onFiberStart: (fiber) => fiber.addObserver(onAbort(signal, () => fiber.interruptUnsafe()))
-        }
+        onAbort && { onFiberStart: (fiber) => fiber.addObserver(onAbort(() => fiber.interruptUnsafe())) }
       )
       if (Exit.isSuccess(exit)) return exit.value
       if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
@@ -26,11 +25,15 @@ export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | 
         stream,
         (cause) => Cause.hasInterruptsOnly(cause) ? Stream.failCause(cause) : Stream.fail(thrownFor(cause))
       )
-      if (signal === undefined) return Stream.toAsyncIterableWith(failing, context)
+      if (signal === undefined || onAbort === undefined) return Stream.toAsyncIterableWith(failing, context)
+      // Fails when the signal aborts, with its reason.
+      const aborted = Effect.callback<never, unknown>((resume) =>
+        Effect.sync(onAbort(() => resume(Effect.fail(signal.reason))))
+      )
       const ended = (cause: Cause.Cause<unknown>) =>
         signal.aborted && Cause.hasInterruptsOnly(cause) ? Stream.fail(signal.reason) : Stream.failCause(cause)
       return Stream.toAsyncIterableWith(
-        Stream.catchCause(Stream.interruptWhen(failing, aborted(signal)), ended),
+        Stream.catchCause(Stream.interruptWhen(failing, aborted), ended),
         context
       )
     }
@@ -49,29 +52,23 @@ const unexpected = (thrown: unknown): unknown =>
     ? rejection(new Schema.SchemaError(thrown.cause))
     : thrown
 
-/** Fails when the signal aborts, with its reason. */
-const aborted = (signal: AbortSignal): Effect.Effect<never, unknown> =>
-  Effect.callback((resume) => {
-    const forget = onAbort(signal, () => resume(Effect.fail(signal.reason)))
-    return Effect.sync(forget)
-  })
-
-/** What each signal ends. A signal has one listener for all: from the eleventh on, Node.js warns of a leak. */
-const endsOf = new WeakMap<AbortSignal, Set<() => void>>()
-
-/** Calls `end` when the signal aborts, or now if it has. Returns what forgets that. */
-const onAbort = (signal: AbortSignal, end: () => void): () => void => {
-  if (signal.aborted) {
-    end()
-    return () => undefined
-  }
-  const ends = endsOf.get(signal) ?? new Set()
-  endsOf.set(signal, ends.add(end))
-  signal.addEventListener("abort", endAll)
-  return () => {
-    ends.delete(end)
-    if (ends.size === 0) signal.removeEventListener("abort", endAll)
+/**
+ * Returns what calls `end` when the signal aborts, or at once if it has, and returns what forgets that. The
+ * signal has one listener for all: from the eleventh on, Node.js warns of a leak.
+ */
+const endingWith = (signal: AbortSignal) => {
+  const ends = new Set<() => void>()
+  const endAll = () => ends.forEach((end) => end())
+  return (end: () => void): () => void => {
+    if (signal.aborted) {
+      end()
+      return () => undefined
+    }
+    ends.add(end)
+    signal.addEventListener("abort", endAll)
+    return () => {
+      ends.delete(end)
+      if (ends.size === 0) signal.removeEventListener("abort", endAll)
+    }
   }
 }
-
-const endAll = ({ currentTarget }: Event): void => endsOf.get(currentTarget as AbortSignal)?.forEach((end) => end())
