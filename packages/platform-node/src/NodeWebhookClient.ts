@@ -12,7 +12,7 @@ import {
   type WebhookResponse
 } from "@device-cloud/core"
 import { Deferred, Effect, Exit, Layer } from "effect"
-import { lookup } from "node:dns"
+import dns, { type LookupAddress } from "node:dns"
 import { type IncomingMessage, request as httpRequest } from "node:http"
 import { request as httpsRequest } from "node:https"
 import { BlockList, isIP, type LookupFunction, type Socket } from "node:net"
@@ -81,22 +81,58 @@ const refuse = (allowsPrivate: boolean) => (text: string): string | undefined =>
 /** Addresses of one name that are tried. */
 const maxAddresses = 4
 
+/** Looks a name up, until `cancel`. */
+interface Names {
+  readonly addresses: (hostname: string) => Promise<ReadonlyArray<LookupAddress>>
+  readonly cancel: () => void
+}
+
+/** As other programs do, which knows the names of the private network. Few look-ups of the process run at a time. */
+const systemNames = (): Names => ({
+  addresses: (hostname) => dns.promises.lookup(hostname, { all: true }),
+  cancel: () => {}
+})
+
+/** Asks the name servers: names that nobody answers for hold up no other look-up of the process. */
+const publicNames = (): Names => {
+  const resolver = new dns.promises.Resolver({ timeout: 1500, tries: 2 })
+  // Those that the program has set, if it has. By its own name, `getServers` says what they were before.
+  resolver.setServers(dns.getServers())
+  const ofFamily = (found: PromiseSettledResult<ReadonlyArray<string>>, family: 4 | 6) =>
+    found.status === "fulfilled" ? found.value.map((address) => ({ address, family })) : []
+  return {
+    addresses: async (hostname) => {
+      const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+      const [fours, sixes] = [ofFamily(four, 4), ofFamily(six, 6)]
+      // In turns: a network may have one kind alone.
+      return Array.from({ length: Math.max(fours.length, sixes.length) }, (_, i) => [fours[i], sixes[i]]).flat().filter(
+        (address) => address !== undefined
+      )
+    },
+    cancel: () => resolver.cancel()
+  }
+}
+
 /** Resolves a name. Fails if any of its addresses is not public, and if `check` fails. */
-const checkedLookup =
-  (allowsPrivate: boolean, check: (addresses: ReadonlyArray<string>) => Error | null): LookupFunction =>
-  (hostname, options, callback) =>
-    lookup(hostname, { ...options, all: true }, (error, all) => {
-      if (error !== null && allowsPrivate) return callback(error, "", 0)
-      const isUsable = error === null && all.length > 0 &&
-        (allowsPrivate || all.every(({ address }) => isPublicAddress(address)))
-      if (!isUsable) return callback(unresolved(), "", 0)
-      const addresses = all.slice(0, maxAddresses)
-      const refused = check(addresses.map(({ address }) => address))
-      if (refused !== null) return callback(refused, "", 0)
-      return options.all === true
-        ? callback(null, addresses)
-        : callback(null, addresses[0]!.address, addresses[0]!.family)
-    })
+const checkedLookup = (
+  names: Names,
+  allowsPrivate: boolean,
+  check: (addresses: ReadonlyArray<string>) => Error | null
+): LookupFunction =>
+(hostname, options, callback) => {
+  const fail = (error: Error) => callback(error, "", 0)
+  const succeed = (all: ReadonlyArray<LookupAddress>) => {
+    const isUsable = all.length > 0 && (allowsPrivate || all.every(({ address }) => isPublicAddress(address)))
+    if (!isUsable) return fail(unresolved())
+    const addresses = all.slice(0, maxAddresses)
+    const refused = check(addresses.map(({ address }) => address))
+    if (refused !== null) return fail(refused)
+    return options.all === true
+      ? callback(null, addresses)
+      : callback(null, addresses[0]!.address, addresses[0]!.family)
+  }
+  names.addresses(hostname).then(succeed, fail)
+}
 
 const notAdmitted = () =>
   new WebhookError({ reason: "not-admitted", message: "The address gets as many webhooks as it may" })
@@ -147,12 +183,13 @@ const exchange = (
     const refused = isIP(hostOf(url)) === 0 ? null : check([hostOf(url)])
     if (refused !== null) return resume(Effect.fail(refused))
     const isSecure = url.protocol === "https:"
+    const names = allowsPrivate ? systemNames() : publicNames()
     const request = (isSecure ? httpsRequest : httpRequest)(url, {
       method,
       headers: { ...headers, "content-length": Buffer.byteLength(body) },
       // A new connection, made to the address that `lookup` has checked.
       agent: false,
-      lookup: checkedLookup(allowsPrivate, check)
+      lookup: checkedLookup(names, allowsPrivate, check)
     })
     const fail = (error: Error) => resume(Effect.fail(unreachable(error)))
     const succeed = ({ statusCode }: IncomingMessage, body: string) => {
@@ -170,7 +207,10 @@ const exchange = (
     })
     request.on("upgrade", (response) => succeed(response, ""))
     request.end(body)
-    return Effect.sync(() => request.destroy())
+    return Effect.sync(() => {
+      names.cancel()
+      request.destroy()
+    })
   })
 
 const send = (allowsPrivate: boolean) =>

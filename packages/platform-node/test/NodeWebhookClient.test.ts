@@ -1,7 +1,9 @@
 import { AllowPrivateWebhooks, maxResponse, WebhookClient, type WebhookRequest } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
+import { createSocket } from "node:dgram"
+import dns from "node:dns"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net"
 import { hostname } from "node:os"
@@ -55,6 +57,44 @@ class Receiver extends Context.Service<Receiver, string>()("@device-cloud/platfo
     })
   )
 }
+
+/** A name server for this process, with addresses of names. Names that begin with `slow` get no answer. */
+const nameServer = Effect.fnUntraced(function*(names: Readonly<Record<string, ReadonlyArray<string>>>) {
+  const socket = yield* Effect.acquireRelease(
+    Effect.sync(() => createSocket("udp4")),
+    (socket) => Effect.sync(() => socket.close())
+  )
+  socket.on("message", (query, from) => {
+    const labels: Array<string> = []
+    let end = 12
+    for (; query[end]! > 0; end += 1 + query[end]!) {
+      labels.push(query.toString("latin1", end + 1, end + 1 + query[end]!))
+    }
+    const name = labels.join(".")
+    if (name.startsWith("slow")) return
+    const isIpv4 = query.readUInt16BE(end + 1) === 1
+    const answers = isIpv4 ? names[name] ?? [] : []
+    const head = Buffer.from(query.subarray(0, end + 5))
+    head.writeUInt16BE(name in names ? 0x8180 : 0x8183, 2)
+    head.writeUInt16BE(answers.length, 6)
+    head.writeUInt32BE(0, 8)
+    const records = answers.map((address) =>
+      Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...address.split(".").map(Number)])
+    )
+    socket.send(Buffer.concat([head, ...records]), from.port, from.address)
+  })
+  yield* Effect.callback<void>((resume) => {
+    socket.bind(0, "127.0.0.1", () => resume(Effect.void))
+  })
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const before = dns.getServers()
+      dns.setServers([`127.0.0.1:${socket.address().port}`])
+      return before
+    }),
+    (before) => Effect.sync(() => dns.setServers(before))
+  )
+})
 
 const send = Effect.fnUntraced(function*(url: string, fields: Partial<WebhookRequest> = {}) {
   const client = yield* WebhookClient
@@ -245,7 +285,32 @@ layer(Layer.merge(Receiver.layer, PlatformNode.layer), { excludeTestServices: tr
       )
       const nobody = yield* Effect.flip(send(`http://no-such-host.invalid:${port}/echo`))
       assert.deepStrictEqual([nobody.reason, nobody.message], [reason, message])
+      yield* nameServer({ "inside.test": ["127.0.0.1"], "both.test": ["8.8.8.8", "127.0.0.1"], "nothing.test": [] })
+      for (const host of ["inside.test", "both.test", "nothing.test", "nobody.test"]) {
+        const error = yield* Effect.flip(send(`http://${host}:${port}/echo`))
+        assert.deepStrictEqual([error.reason, error.message], [reason, message], host)
+      }
       assert.deepStrictEqual(requests, [])
+    }))
+
+  it.effect("names that nobody answers for hold up no other name", () =>
+    Effect.gen(function*() {
+      yield* nameServer({ "quick.test": ["8.8.4.4", "8.8.8.8"] })
+      const slow = yield* Effect.forEach(
+        Array.from({ length: 40 }, (_, i) => `http://slow${i}.test/`),
+        (url) => Effect.forkChild(Effect.flip(send(url, { connectTimeout: 60_000, requestTimeout: 60_000 })))
+      )
+      const asked: Array<ReadonlyArray<string>> = []
+      const admits = (addresses: ReadonlyArray<string>) => {
+        asked.push(addresses)
+        return false
+      }
+      assert.deepInclude(yield* Effect.flip(send("https://quick.test/", { admits })), { reason: "not-admitted" })
+      assert.deepStrictEqual(asked, [["8.8.4.4:443", "8.8.8.8:443"]])
+      // Nor one of another part of the process, such as the driver of a database.
+      yield* Effect.promise(() => dns.promises.lookup("localhost"))
+      assert.isTrue(slow.every((fiber) => fiber.pollUnsafe() === undefined))
+      yield* Fiber.interruptAll(slow)
     }))
 })
 
