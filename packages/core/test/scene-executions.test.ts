@@ -124,7 +124,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
       const [latest] = yield* executionsOf(sceneId)
       assert.deepInclude(latest, {
         status: "paused",
-        reason: "It has run 100 times in 10 seconds, and is paused for 60"
+        reason: "It has run 100 times in 10 seconds, and is paused for 60 seconds"
       })
       const paused = yield* events.pipe(
         Stream.filter((published) =>

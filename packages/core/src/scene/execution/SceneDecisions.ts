@@ -114,7 +114,7 @@ export const makeSceneDecisions: Effect.Effect<
       recent.pausedUntil = yield* pause(scene, now)
       const often = `It has run ${recent.fired} times in ${firedWindowMillis / 1000} seconds, and is paused for ${
         pauseMillis / 1000
-      }`
+      } seconds`
       return end(silent, "paused", often, now)
     }
     recent.fired++
