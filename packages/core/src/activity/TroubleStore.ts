@@ -37,7 +37,7 @@ export class TroubleStore extends Context.Service<TroubleStore, {
    * projects that do not exist are dropped. Each one is there once in a call.
    */
   readonly note: (troubles: ReadonlyArray<Trouble>) => Effect.Effect<void, StoreError>
-  /** Returns troubles of the project since then (Unix milliseconds): of each kind those with the most times, at most `limit`. */
+  /** Returns troubles of the project since then (Unix milliseconds): of each kind those with the most times, at most `limit`; of as many times, the latest first. */
   readonly latest: (
     projectId: ProjectId,
     since: number,

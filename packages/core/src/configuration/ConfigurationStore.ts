@@ -40,7 +40,7 @@ export class ConfigurationStore extends Context.Service<ConfigurationStore, {
   readonly note: (offer: Omit<ConfigurationProgress, "state">) => Effect.Effect<void, StoreError>
   /** Notes that a device has applied what was offered to it last, if anything was. */
   readonly confirm: (deviceId: DeviceId, at: number) => Effect.Effect<void, StoreError>
-  /** Returns what the devices of the product last heard, the latest first. */
+  /** Returns what the devices of the product last heard, the latest first, those of one instant by device id. */
   readonly progress: (
     productKey: ProductKey,
     page: PageRequest

@@ -150,6 +150,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.markUsed([{ id: used.id, at: epoch + 3 }])
         yield* store.markUsed([])
         assert.deepStrictEqual(yield* store.find(used.id), Option.some({ ...used, lastUsedAt: epoch + 5 }))
+        yield* store.markUsed([{ id: used.id, at: epoch + 7 }])
+        assert.deepStrictEqual(yield* store.find(used.id), Option.some({ ...used, lastUsedAt: epoch + 7 }))
         assert.deepStrictEqual(yield* store.find(idle.id), Option.some(idle))
       }))
 

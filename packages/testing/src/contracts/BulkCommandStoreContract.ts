@@ -262,6 +262,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { bulk: ended, counts } = Option.getOrThrow(yield* store.get(projectId, bulk.bulkId))
         assert.deepInclude(ended, { status: "cancelled", updatedAt: epoch + 6 })
         assert.deepStrictEqual(counts, { queued: 2, cancelled: 2 })
+        assert.strictEqual(yield* store.countUnderWay(projectId), 0)
       }))
 
     it.effect("a cancelled one has turns for commands that were made and whose outcome nobody has stored", () =>
@@ -293,6 +294,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* BulkCommandStore
         const { devices, product: { projectId } } = yield* insertMany(5)
+        // One without turns takes the place of none.
+        const ended = yield* create(projectId, named(devices), epoch - 1001)
+        yield* store.cancel(ended.bulkId, epoch)
         // Older than what other tests leave behind.
         const [one, two] = [
           yield* create(projectId, named(devices), epoch - 1000),
@@ -334,5 +338,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isSome(yield* store.get(projectId, waiting.bulkId)))
         assert.isTrue(Option.isSome(yield* store.get(projectId, running.bulkId)))
         assert.strictEqual((yield* store.devices(ended.bulkId, undefined, page)).total, 0)
+        yield* store.settle(
+          [{ turn: { bulk: ended, place: 0, cancels: null }, messageId: null, reason: "late" }],
+          epoch
+        )
       }))
   })

@@ -279,17 +279,17 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* CertificateStore
         const { authorityId, deviceId } = yield* insertBoth()
-        const [first, second, third] = [
+        const [first, second, later, third] = [
           newCertificate(deviceId, authorityId),
           newCertificate(deviceId, authorityId, { endsAt: epoch + 1000 }),
+          newCertificate(deviceId, authorityId, { endsAt: epoch + 9000 }),
           newCertificate(deviceId, authorityId)
         ]
-        yield* store.insert(first, untouched)
-        yield* store.insert(second, untouched)
+        for (const certificate of [first, second, later]) yield* store.insert(certificate, untouched)
         yield* store.insert(third, { othersEndAt: epoch + 5000, limit: 10 })
         assert.deepStrictEqual(
           (yield* store.ofDevice(deviceId)).map(({ endsAt }) => endsAt),
-          [null, epoch + 1000, epoch + 5000]
+          [null, epoch + 5000, epoch + 1000, epoch + 5000]
         )
         const fourth = newCertificate(deviceId, authorityId, { createdAt: epoch + 5000 })
         yield* store.insert(fourth, untouched)

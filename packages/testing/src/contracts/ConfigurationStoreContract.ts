@@ -13,7 +13,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { detached } from "./Detached.ts"
-import { epoch, insertDevice, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
+import { assertPages, epoch, insertDevice, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
 
 const draft = (content = "{}"): NewConfiguration => ({
   configurationId: unique("c"),
@@ -83,8 +83,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           ],
           total: 2
         })
-        const second = yield* store.progress(product.productKey, { page: 2, pageSize: 1 })
-        assert.deepStrictEqual([second.total, second.items[0]?.deviceId], [2, one!.deviceId])
+        // Those of one instant come by device id.
+        const others = yield* insertDevices(product, Array.from({ length: 6 }, () => newDevice()))
+        for (const { deviceId } of others) yield* store.note({ deviceId, configurationId: "b", at: 5 })
+        const { items } = yield* store.progress(product.productKey, { page: 1, pageSize: 10 })
+        assert.deepStrictEqual(items.map(({ deviceId }) => deviceId), [
+          two!.deviceId,
+          ...others.map(({ deviceId }) => deviceId).toSorted((a, b) => (a < b ? -1 : 1)),
+          one!.deviceId
+        ])
+        yield* assertPages((page) => store.progress(product.productKey, page), items)
       }))
 
     it.effect("notes nothing of a device that confirms without an offer", () =>

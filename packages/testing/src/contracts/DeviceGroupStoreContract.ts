@@ -80,7 +80,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { id } = yield* insertProject
         const { id: stranger } = yield* insertProject
         const one = yield* insertGroup(id, { name: "One", desc: "first", query: { keyword: "a" } })
-        yield* insertGroup(id, { name: "Two" })
+        const two = yield* insertGroup(id, { name: "Two" })
         const { groupId } = one
         assert.strictEqual(yield* store.update(id, groupId, { name: "Two", updatedAt: epoch + 1 }), "taken")
         const changed = { ...one, desc: "", query: { keyword: "b" }, updatedAt: epoch + 2 }
@@ -97,11 +97,20 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* store.update(id, groupId, { name: undefined, updatedAt: epoch + 3 }),
           Option.some({ ...changed, updatedAt: epoch + 3 })
         )
+        assert.deepStrictEqual(
+          yield* store.update(id, groupId, { name: "Three", updatedAt: epoch + 4 }),
+          Option.some({ ...changed, name: "Three", updatedAt: epoch + 4 })
+        )
+        // The name that it had is free.
+        yield* insertGroup(id, { name: "One" })
         assert.deepStrictEqual(yield* store.update(stranger, groupId, { desc: "x", updatedAt: epoch }), Option.none())
         assert.isFalse(yield* store.remove(stranger, groupId))
         assert.isTrue(yield* store.remove(id, groupId))
         assert.isFalse(yield* store.remove(id, groupId))
+        const theirs = yield* insertGroup(stranger)
         assert.strictEqual(yield* (yield* ProjectStore).remove(stranger), "removed")
+        assert.isTrue(Option.isNone(yield* store.get(stranger, theirs.groupId)))
+        assert.deepStrictEqual(yield* store.get(id, two.groupId), Option.some(two))
       }))
 
     it.effect("adds devices of the project, all or none, and forgets those that are removed", () =>

@@ -252,19 +252,24 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* scenes.remove(scene.projectId, scene.sceneId)
       }))
 
-    it.effect("takes no more timers at once than it is asked for, and tells how many", () =>
+    it.effect("takes no more timers at once than it is asked for, the longest due first, and tells how many", () =>
       Effect.gen(function*() {
         const [scenes, store] = [yield* SceneStore, yield* ExecutionStore]
         // Due before those of all other tests.
         const past = epoch - 1_000_000
         const scene = newScene(yield* insertProject)
-        yield* scenes.insert(scene, [timer(scene, past), timer(scene, past), timer(scene, past)])
+        yield* scenes.insert(scene, [timer(scene, past), timer(scene, past - 2), timer(scene, past - 1)])
+        const taken: Array<number> = []
         const tick = store.tick({
           now: past,
           limit: 2,
-          step: () => ({ dueAt: null, execution: firing(scene, past) })
+          step: ({ dueAt }) => {
+            taken.push(dueAt - past)
+            return { dueAt: null, execution: firing(scene, past) }
+          }
         })
         assert.deepStrictEqual([yield* tick, yield* tick, yield* tick], [2, 1, 0])
+        assert.deepStrictEqual([taken.slice(0, 2).toSorted((a, b) => a - b), taken.slice(2)], [[-2, -1], [0]])
         assert.strictEqual((yield* store.executions(scene.sceneId, all)).total, 3)
         yield* scenes.remove(scene.projectId, scene.sceneId)
       }))

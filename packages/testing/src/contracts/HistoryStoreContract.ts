@@ -347,6 +347,7 @@ const laws = <R>(
       assert.deepStrictEqual(yield* values(undefined), ["a", "b", "c"])
       assert.deepStrictEqual(yield* values(undefined, { order: "desc", limit: 2 }), ["c", "b"])
       assert.deepStrictEqual(yield* values("e"), ["b", "c"])
+      assert.deepStrictEqual(yield* values("e", { limit: 1 }), ["b"])
       assert.deepStrictEqual(yield* values("f", { start: 2 }), [])
       assert.deepStrictEqual(yield* values(undefined, { end: 1 }), ["a"])
     }))

@@ -1,7 +1,7 @@
 /**
  * The laws of `OtaStore` about the stages of tasks, and about devices that join them.
  */
-import { type DeviceCloud, OtaStore } from "@device-cloud/core"
+import { type DeviceCloud, DeviceId, OtaStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { detached } from "./Detached.ts"
@@ -185,7 +185,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         // A record for another module keeps no device out.
         const mcu = yield* insertFirmware(product, { module: "MCU" })
         yield* store.createTask(newTask(mcu), { _tag: "Named", deviceIds: [later[1]!.deviceId] }, epoch)
-        yield* Effect.forEach([0, 1, 2], () => store.join(taskId, [...later, ...devices], epoch + 5), {
+        const gone = { ...later[1]!, deviceId: DeviceId.make("gone") }
+        yield* Effect.forEach([0, 1, 2], () => store.join(taskId, [...later, gone, ...devices], epoch + 5), {
           concurrency: "unbounded"
         })
         const task = Option.getOrThrow(yield* store.task(projectId, taskId))

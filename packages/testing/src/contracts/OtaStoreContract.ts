@@ -92,6 +92,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           (page) => store.listFirmwares(projectId, {}, page),
           (yield* store.listFirmwares(projectId, {}, all)).items
         )
+        assert.deepStrictEqual(yield* store.listFirmwares(stranger, {}, all), { items: [], total: 0 })
         assert.deepStrictEqual(yield* listed({ name: "0% f" }), [other.firmwareId])
         assert.deepStrictEqual(yield* listed({ name: "%" }), [other.firmwareId])
         const sibling = yield* insertProductOf(newProduct(projectId))
@@ -200,7 +201,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* OtaStore
         const { devices, firmware: { productKey, projectId }, firmware } = yield* prepare(2)
-        const other = yield* insertProduct
+        const other = yield* insertProductOf(newProduct(projectId))
+        yield* insertDevices(other, [newDevice()])
         const chosen = (filter: DeviceFilter) =>
           Effect.map(
             store.createTask(newTask(firmware), { _tag: "All", filter }, epoch),
@@ -360,6 +362,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const product = yield* insertProduct
         const devices = yield* insertDevices(product, [newDevice(), newDevice(), newDevice()])
         const firmware = yield* insertFirmware(product)
+        const verify = created(
+          yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "Named", deviceIds: [] }, epoch)
+        )
         const tasks = yield* Effect.forEach(devices, ({ deviceId }) =>
           Effect.map(
             store.createTask(newTask(firmware), { _tag: "Named", deviceIds: [deviceId] }, epoch),
@@ -370,6 +375,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           items: [upgradeTask(tasks[2]!)],
           total: 2
         })
+        assert.deepStrictEqual(yield* store.verifyTask(firmware.firmwareId), Option.some(verify.task))
+        const ended = yield* store.task(product.projectId, tasks[0]!.taskId)
+        assert.deepInclude(Option.getOrThrow(ended), { status: "cancelled", updatedAt: epoch + 1 })
         assert.deepStrictEqual(yield* store.underWay((yield* insertProduct).projectId, 1), { items: [], total: 0 })
       }))
 
@@ -536,6 +544,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.task(projectId, taskId)))
         assert.isTrue(Option.isNone(yield* store.record(devices[0]!.deviceId)))
         assert.isTrue(Option.isSome(yield* store.firmware(projectId, firmwareId)))
+        assert.deepStrictEqual((yield* store.save([changed(before, "upgrading")])).saved, [false])
       }))
 
     it.effect("removes upgrade tasks that ended long ago, a part at a time, and no other", () =>
@@ -582,12 +591,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* OtaStore
         const { firmware } = yield* prepare(0)
+        const { firmware: other } = yield* prepare(0)
         const { firmwareId, productKey, projectId } = firmware
         const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
         assert.strictEqual(yield* (yield* ProductStore).remove(projectId, productKey), "removed")
         assert.isTrue(Option.isNone(yield* store.firmware(projectId, firmwareId)))
         assert.isTrue(Option.isNone(yield* store.task(projectId, task.taskId)))
         assert.deepStrictEqual(yield* store.listFirmwares(projectId, { productKey }, all), { items: [], total: 0 })
+        assert.isTrue(Option.isSome(yield* store.firmware(other.projectId, other.firmwareId)))
       }))
 
     it.effect("keeps what a task says", () =>
@@ -633,24 +644,24 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* OtaStore
         const { firmware } = yield* prepare(1)
         const { firmwareId, projectId } = firmware
-        const statusOf = Effect.map(
-          store.firmware(projectId, firmwareId),
-          (found) => Option.getOrThrow(found).firmware.status
-        )
-        const { task: { taskId } } = created(
-          yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch)
-        )
-        assert.strictEqual(yield* statusOf, "verifying")
+        const detail = Effect.map(store.firmware(projectId, firmwareId), Option.getOrThrow)
+        const draft = newTask(firmware, { kind: "verify", createdAt: epoch + 1, updatedAt: epoch + 1 })
+        const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch + 1))
+        const verifying = { ...firmware, status: "verifying", updatedAt: epoch + 1 } as const
+        assert.deepInclude(yield* detail, { firmware: verifying, ongoing: true })
         const again = yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch)
         assert.strictEqual(again._tag, "NotVerifiable")
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "ongoing")
         const ends = yield* Effect.forEach(
           ["passed", "failed", "cancelled"] as const,
-          (to) => store.endTask(taskId, to, ["pending", "upgrading"], epoch),
+          (to) => store.endTask(taskId, to, ["pending", "upgrading"], epoch + 2),
           { concurrency: "unbounded" }
         )
         assert.strictEqual(ends.filter(Boolean).length, 1)
-        assert.strictEqual(yield* statusOf, Option.getOrThrow(yield* store.task(projectId, taskId)).status)
+        const ended = Option.getOrThrow(yield* store.task(projectId, taskId))
+        const { firmware: { status, updatedAt }, ongoing } = yield* detail
+        assert.deepStrictEqual([status, updatedAt, ongoing], [ended.status, epoch + 2, false])
+        assert.strictEqual(ended.updatedAt, epoch + 2)
       }))
 
     it.effect.prop(

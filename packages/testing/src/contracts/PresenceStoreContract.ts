@@ -356,6 +356,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.heartbeat(node, limits)
         yield* store.record(devices.map(({ deviceId }) => online(deviceId, "c", epoch, node)))
         yield* store.record([online(elsewhere.deviceId, "c", epoch, unique("node"))])
+        const ids = devices.map(({ deviceId }) => deviceId).toSorted((a, b) => (a < b ? -1 : 1))
+        const lapsed = (after?: DeviceId) =>
+          Effect.map(
+            store.lapsed({ _tag: "NodeStops", nodeId: node }, 2, after),
+            (found) => found.map(({ deviceId }) => deviceId)
+          )
+        assert.deepStrictEqual(
+          [yield* lapsed(), yield* lapsed(ids[0]), yield* lapsed(ids[1]), yield* lapsed(ids[2])],
+          [ids.slice(0, 2), ids.slice(1), ids.slice(2), []]
+        )
         const portions = yield* Effect.forEach([0, 1, 2], () =>
           endLapsed({ _tag: "NodeStops", nodeId: node }, epoch + 9, 2))
         assert.deepStrictEqual(

@@ -41,10 +41,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* ProjectStore
         const keys = yield* AccessKeyStore
         const project = yield* insertProject
-        const id = unique("")
-        yield* keys.insert({
-          id,
-          projectId: project.id,
+        const other = yield* insertProject
+        const [id, otherId] = [unique(""), unique("")]
+        const key = {
           name: "k",
           role: "viewer",
           hash: "",
@@ -54,10 +53,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           addresses: null,
           createdBy: null,
           lastUsedAt: null
-        })
+        } as const
+        yield* keys.insert({ ...key, id, projectId: project.id })
+        yield* keys.insert({ ...key, id: otherId, projectId: other.id })
         assert.strictEqual(yield* store.remove(project.id), "removed")
         assert.isTrue(Option.isNone(yield* store.get(project.id)))
         assert.isTrue(Option.isNone(yield* keys.find(id)))
+        assert.isTrue(Option.isSome(yield* keys.find(otherId)))
       }))
 
     it.effect("keeps a project that has products, and says when there is none", () =>

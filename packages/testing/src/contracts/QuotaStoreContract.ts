@@ -36,7 +36,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("keeps limits, and forgets those that are null", () =>
       Effect.gen(function*() {
         const store = yield* QuotaStore
-        const { id } = yield* insertProject
+        const project = yield* insertProject
+        const { id } = project
         assert.deepStrictEqual(yield* store.state(id), Option.some({ limits: {}, used: none }))
         assert.isTrue(yield* store.set(id, { devices: 5, objectBytes: 2 ** 50 }))
         assert.isTrue(yield* store.set(id, { devices: null, scenes: 0 }))
@@ -44,6 +45,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const missing = ProjectId.make(unique("missing"))
         assert.isFalse(yield* store.set(missing, { devices: 1 }))
         assert.isTrue(Option.isNone(yield* store.state(missing)))
+        // They go with the project.
+        yield* store.take(id, 5, 10)
+        const projects = yield* ProjectStore
+        yield* projects.remove(id)
+        assert.isFalse(yield* store.set(id, { devices: 1 }))
+        yield* store.take(id, 5, 10)
+        yield* projects.insert(project)
+        assert.deepStrictEqual(yield* store.state(id), Option.some({ limits: {}, used: none }))
       }))
 
     it.effect("counts what other stores add and remove, in whatever way", () =>

@@ -136,6 +136,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           until: epoch + 1
         })
         assert.deepStrictEqual(yield* textsAfter(a, 0), ["1 one", "2 two", "3 three \0"])
+        // A later trace goes on behind it.
+        assert.isTrue(yield* start(a, { until: epoch + 2 * minute }))
+        yield* store.append([noted(a, ["four"])], 100)
+        assert.deepStrictEqual(yield* textsAfter(a, 1), ["2 two", "3 three \0", "4 four"])
       }))
 
     it.effect("keeps the latest entries, and numbers what many append at once without gaps", () =>

@@ -32,11 +32,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.note([trouble({ times: 2, at: epoch + 5 }), trouble({ kind: "flapping" })])
         yield* store.note([trouble({ times: 3, since: epoch + 6, at: epoch + 9, detail: "429" })])
         yield* store.note([trouble({ since: epoch - 1, detail: "old" }), trouble({ projectId: newProject().id })])
+        yield* store.note([trouble({ since: epoch + 10, at: epoch + 10, detail: "429" })])
         assert.deepStrictEqual(yield* latest, [
           trouble({ kind: "flapping" }),
-          trouble({ times: 6, since: epoch - 1, at: epoch + 9, detail: "429" })
+          trouble({ times: 7, since: epoch - 1, at: epoch + 10, detail: "429" })
         ])
-        const anew = trouble({ since: epoch + 9 + troubleMillis, at: epoch + 9 + troubleMillis })
+        const anew = trouble({ since: epoch + 10 + troubleMillis, at: epoch + 10 + troubleMillis })
         yield* store.note([anew])
         assert.deepStrictEqual((yield* latest).slice(1), [anew])
         yield* (yield* ProjectStore).remove(projectId)
@@ -59,6 +60,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           30
         ]])
         assert.deepStrictEqual(yield* store.latest(projectId, epoch + 1, 2), [])
+        // Of as many times, the latest comes first.
+        yield* store.note([trouble({ subject: "d5", times: 40, at: epoch + 1 })])
+        const subjects = (yield* store.latest(projectId, epoch, 2)).map(({ subject }) => subject)
+        assert.deepStrictEqual(subjects, ["scene", "d5", "d4"])
       }))
 
     it.effect("forgets what was long ago, a part at a time", () =>

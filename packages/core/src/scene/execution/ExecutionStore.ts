@@ -84,9 +84,9 @@ export class ExecutionStore extends Context.Service<ExecutionStore, {
   /** Returns a page of the latest `keptExecutions` of the scene, newest first. */
   readonly executions: (sceneId: SceneId, page: PageRequest) => Effect.Effect<Page<Execution>, StoreError>
   /**
-   * Takes timers that are due at `now`, at most `limit` of them. Sets each one to
-   * its next time and stores its execution. No two callers get the same timer.
-   * Returns how many it took.
+   * Takes timers that are due at `now`, at most `limit` of them, the longest due
+   * first. Sets each one to its next time and stores its execution. No two callers
+   * get the same timer. Returns how many it took.
    */
   readonly tick: (options: {
     readonly now: number
