@@ -32,17 +32,23 @@ type Claim = Parameters<ExecutionStore["Service"]["claim"]>[0]
 
 /** The executions of a project that have not ended. */
 interface Waiting {
-  /** Never claimed, and due since they were stored, the oldest first. */
+  /** Never claimed, the longest due first. */
   readonly fresh: ById
-  /** Claimed or saved before, and due at their times. */
+  /** Nothing of `fresh` is due after this time, Unix milliseconds. */
+  latest: number
+  /** Claimed or saved before, or due before one that was stored earlier. */
   readonly later: ById
-  /** Nothing of `later` is due before this time. */
+  /** Nothing of `later` is due before this time, Unix milliseconds. */
   soonest: number
 }
 
 /** Returns up to `limit` of those that are due, the longest due first. */
 const dueOf = (waiting: Waiting, now: number, limit: number): ReadonlyArray<Execution> => {
   const due: Array<Execution> = []
+  for (const execution of waiting.fresh.values()) {
+    if (due.length >= limit || execution.dueAt! > now) break
+    due.push(execution)
+  }
   if (waiting.soonest <= now) {
     waiting.soonest = Number.POSITIVE_INFINITY
     for (const execution of waiting.later.values()) {
@@ -50,10 +56,6 @@ const dueOf = (waiting: Waiting, now: number, limit: number): ReadonlyArray<Exec
       waiting.soonest = Math.min(waiting.soonest, execution.dueAt!)
     }
     due.sort((a, b) => a.dueAt! - b.dueAt!)
-  }
-  for (const execution of waiting.fresh.values()) {
-    if (due.length >= limit) break
-    if (execution.dueAt! <= now) due.push(execution)
   }
   return due.slice(0, limit)
 }
@@ -69,8 +71,14 @@ export class Executions {
     const ofScene = this.#sceneOf(fired.sceneId)
     if (ofScene.byId.has(fired.executionId)) return
     const execution = pendingExecution(fired, rootId)
+    const waiting = this.#waitingOf(fired.projectId)
+    if (waiting.fresh.size > 0 && fired.at < waiting.latest) {
+      this.#put(execution)
+      return
+    }
     ofScene.byId.set(fired.executionId, execution)
-    this.#waitingOf(fired.projectId).fresh.set(fired.executionId, execution)
+    waiting.fresh.set(fired.executionId, execution)
+    waiting.latest = fired.at
   }
 
   /** Stores nothing if there is no such scene. */
@@ -118,7 +126,7 @@ export class Executions {
   #waitingOf(projectId: ProjectId): Waiting {
     const known = this.#waiting.get(projectId)
     if (known !== undefined) return known
-    const waiting: Waiting = { fresh: new Map(), later: new Map(), soonest: Number.POSITIVE_INFINITY }
+    const waiting: Waiting = { fresh: new Map(), latest: 0, later: new Map(), soonest: Number.POSITIVE_INFINITY }
     this.#waiting.set(projectId, waiting)
     return waiting
   }

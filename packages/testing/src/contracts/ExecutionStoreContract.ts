@@ -55,19 +55,29 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.save([ended(first), ended(other!)], epoch), [false, true])
         assert.deepStrictEqual(yield* store.save([ended(firstAgain!)], epoch), [true])
         assert.deepStrictEqual(yield* claim([scene], epoch + 900_000), [])
+        // One that has ended does not begin again: whoever stores it once more has not heard that it is stored.
+        yield* store.enqueue([early])
+        assert.deepStrictEqual(yield* claim([scene], epoch + 900_000), [])
       }))
 
-    it.effect("no more executions are claimed than are returned", () =>
+    it.effect("no more executions are claimed than are returned, the longest due first", () =>
       Effect.gen(function*() {
         const store = yield* ExecutionStore
         // Due before those of all other tests.
         const past = epoch - 3_000_000
         const scene = yield* insert(yield* insertProject)
-        yield* store.enqueue(Array.from({ length: 3 }, () => firing(scene, past)))
+        yield* store.enqueue([0, 2, 1].map((before) => firing(scene, past - before)))
         const claimTwo = store.claim({ now: past, again: past + 1000, limit: 2, except: [] })
         const claimed = [yield* claimTwo, yield* claimTwo, yield* claimTwo]
-        assert.deepStrictEqual(claimed.map(({ length }) => length), [2, 1, 0])
-        yield* store.save(claimed.flat().map((execution) => ended(execution)), epoch)
+        assert.deepStrictEqual(
+          claimed.map((some) => some.map(({ at }) => at - past).toSorted((a, b) => a - b)),
+          [[-2, -1], [0], []]
+        )
+        // One that was never claimed comes before those that have become due again after it.
+        yield* store.enqueue([firing(scene, past + 500)])
+        const [next] = yield* store.claim({ now: past + 2000, again: past + 3000, limit: 1, except: [] })
+        assert.strictEqual(next!.at, past + 500)
+        yield* store.save([...claimed.flat(), next!].map((execution) => ended(execution)), epoch)
       }))
 
     it.effect("executions of other projects are claimed past those of one that has its share", () =>
