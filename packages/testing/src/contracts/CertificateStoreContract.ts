@@ -439,6 +439,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.ofDevice(deviceId), [])
         assert.isTrue(Option.isNone(yield* store.find(first.fingerprint)))
         assert.isTrue(Option.isSome(yield* store.find(second.fingerprint)))
+        // It is free for another device.
+        assert.strictEqual(yield* store.insert({ ...first, deviceId: other!.deviceId }, untouched), "inserted")
         assert.isTrue(yield* store.removeAuthority(product.projectId, authorityId))
         assert.deepStrictEqual(yield* store.ofDevice(other!.deviceId), [])
         assert.isTrue(Option.isNone(yield* store.find(second.fingerprint)))

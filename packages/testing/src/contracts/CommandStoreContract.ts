@@ -209,6 +209,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           step(command, "sent", epoch + 3)
         ])
         assert.deepInclude(yield* read, { state: "acked", deliveries: 3, updatedAt: epoch + 3 })
+        // To say it again is no progress.
+        yield* store.advance([step(command, "acked", epoch + 4)])
+        assert.deepInclude(yield* read, { state: "acked", deliveries: 3, updatedAt: epoch + 3 })
         yield* store.advance([step(command, "succeeded", epoch + 4)])
         yield* store.advance([step(command, "sent", epoch + 5)])
         assert.deepInclude(yield* read, { state: "succeeded", deliveries: 3, updatedAt: epoch + 4 })

@@ -318,7 +318,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(batch, { ...draft, batchId, productKey, size: 25 })
         assert.deepStrictEqual(yield* store.getBatch(projectId, productKey, batchId), Option.some(batch))
         assert.isTrue(Option.isNone(yield* store.getBatch(stranger, productKey, batchId)))
-        assert.isTrue(Option.isNone(yield* store.getBatch(projectId, ProductKey.make("other"), batchId)))
+        const sibling = yield* insertProductOf(newProduct(projectId))
+        assert.isTrue(Option.isNone(yield* store.getBatch(projectId, sibling.productKey, batchId)))
+        assert.isTrue(Option.isNone(yield* store.removeBatch(projectId, sibling.productKey, batchId)))
         const next = Option.getOrThrow(yield* store.insertBatch(projectId, productKey, draft, [newDevice()]))
         assert.isTrue(next.batchId > batchId)
         assert.deepStrictEqual(

@@ -65,6 +65,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* store.insert(newScene(project, { name }), []), "taken")
         assert.strictEqual(yield* store.insert(newScene(other, { name }), []), "inserted")
         assert.strictEqual(yield* store.update({ ...second, name, revision: 2 }, []), "taken")
+        // A name is free when its scene has another one, or is gone.
+        const renamed = { ...second, name: unique("Renamed"), revision: 2 }
+        assert.strictEqual(yield* store.update(renamed, []), "updated")
+        yield* insert(project, { name: second.name })
+        yield* store.remove(project.id, second.sceneId)
+        yield* insert(project, { name: renamed.name })
         assert.strictEqual(
           yield* store.insert(newScene({ ...project, id: unique("p") as Project["id"] }), []),
           "no-project"
