@@ -532,6 +532,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const before = yield* recordOf(devices[0]!, taskId)
         yield* store.save([changed(before, "upgrading")])
         yield* store.endTask(taskId, "cancelled", ["pending"], epoch)
+        // It does not wait for another attempt of a task that has ended.
+        const failed = changed(yield* recordOf(devices[0]!, taskId), "pending")
+        assert.deepStrictEqual(yield* store.save([failed]), { saved: [false], tasks: [] })
         assert.isTrue(yield* upgrading)
         assert.isFalse(yield* store.removeTask(taskId))
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "ongoing")
