@@ -13,10 +13,10 @@ export interface QuotaState {
 }
 
 /**
- * Laws: each call is one transaction. The counts of products, devices, access keys,
- * scenes, jobs and subscriptions are those of the stores, whichever method changes them; only bytes
- * of objects are counted by `take`. All that belongs to a project goes
- * with it.
+ * Laws: each call is one transaction. The counts of products, devices, groups, access
+ * keys, scenes, jobs and subscriptions are those of the stores, whichever method
+ * changes them; only bytes of objects are counted by `take`. All that belongs to a
+ * project goes with it.
  */
 export class QuotaStore extends Context.Service<QuotaStore, {
   /** Returns what the project has; none: there is no such project. */

@@ -2,20 +2,28 @@
  * The laws of `QuotaStore`.
  */
 import {
+  AccessKeyStore,
+  beginAt,
   type DeviceCloud,
+  DeviceGroupStore,
   DeviceStore,
   emptyModel,
+  JobStore,
   ProductKey,
   ProductStore,
   ProjectId,
   ProjectStore,
   QuotaStore,
+  SceneStore,
+  SubscriptionStore,
   ThingModelStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, type Layer, Option } from "effect"
+import { newKey } from "./AccessKeyStoreContract.ts"
 import { detached } from "./Detached.ts"
 import { epoch, insertProductOf, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
+import { insert as insertScene } from "./SceneSamples.ts"
 
 const used = (projectId: ProjectId) =>
   Effect.map(Effect.flatMap(QuotaStore, (store) => store.state(projectId)), (state) => Option.getOrThrow(state).used)
@@ -75,6 +83,36 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* products.remove(id, productKey)
         assert.deepStrictEqual(yield* used(id), none)
         assert.strictEqual(yield* (yield* ProjectStore).remove(id), "removed")
+      }))
+
+    it.effect("counts what a project has beside products and devices, each kind for itself", () =>
+      Effect.gen(function*() {
+        const [keys, scenes, jobs] = [yield* AccessKeyStore, yield* SceneStore, yield* JobStore]
+        const [groups, subscriptions] = [yield* DeviceGroupStore, yield* SubscriptionStore]
+        const [project, stranger] = [yield* insertProject, yield* insertProject]
+        const { id: projectId } = project
+        const own = { projectId, name: "Own", createdAt: epoch, updatedAt: epoch }
+        const key = newKey(projectId)
+        yield* keys.insert(key)
+        const scene = yield* insertScene(project)
+        yield* insertScene(project)
+        const job = { ...own, description: "", document: {}, timeout: 0, productKey: null }
+        const scope = { _tag: "Named", deviceIds: [] } as const
+        const made = yield* Effect.replicateEffect(jobs.create(job, scope, 5), 3)
+        const group = yield* groups.insert({ ...own, desc: "", query: null })
+        const draft = { ...own, filter: {}, webhook: null }
+        const subscription = yield* subscriptions.insert(draft, beginAt("7"))
+        yield* subscriptions.insert({ ...draft, name: "Another" }, beginAt("7"))
+        assert.strictEqual(yield* subscriptions.insert(draft, beginAt("7")), "taken")
+        const added = { ...none, accessKeys: 1, scenes: 2, jobs: 3, deviceGroups: 1, subscriptions: 2 }
+        assert.deepStrictEqual(yield* used(projectId), added)
+        assert.deepStrictEqual(yield* used(stranger.id), none)
+        yield* keys.remove(projectId, key.id)
+        yield* scenes.remove(projectId, scene.sceneId)
+        for (const one of made) if (one._tag === "Created") yield* jobs.remove(one.job.jobId)
+        if (typeof group === "object") yield* groups.remove(projectId, group.groupId)
+        if (typeof subscription === "object") yield* subscriptions.remove(projectId, subscription.subscriptionId)
+        assert.deepStrictEqual(yield* used(projectId), { ...none, scenes: 1, subscriptions: 1 })
       }))
 
     it.effect("never admits more than the limit, however many write at the same time", () =>
