@@ -129,6 +129,73 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow("what is not answered within its time has failed, and is tried again", async ({ call, page, site }) => {
+    await page.addInitScript(`{
+      globalThis.limits = []
+      AbortSignal.timeout = (milliseconds) => {
+        const limit = new AbortController()
+        limits.push({ milliseconds, end: () => limit.abort(new DOMException("", "TimeoutError")) })
+        return limit.signal
+      }
+    }`)
+    await signIn(page, site)
+    await visit(page, site, "/console/scenes")
+    const address = /\/v1\/products(\?|$)/
+    const endLimits = () =>
+      page.evaluate("limits.splice(0).map(({ end, milliseconds }) => (end(), milliseconds)).at(-1)")
+    const unanswered = async (method: string) => {
+      const arrived = page.waitForRequest((request) => address.test(request.url()) && request.method() === method)
+      await page.route(address, async (route) => {
+        if (route.request().method() !== method) return route.fallback()
+        if (method === "POST") await route.fetch()
+      })
+      return arrived
+    }
+    const reading = unanswered("GET")
+    await page.evaluate(follow("/console/products"))
+    await reading
+    assert.strictEqual(await endLimits(), 30_000)
+    await page.getByText("The server cannot be reached").waitFor()
+    await page.unroute(address)
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.getByRole("button", { name: "New product" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name (required)").fill("Unanswered")
+    const named = async () => {
+      const { results } = await call("GET", "/products?page_size=100")
+      return results.filter(({ name }: { readonly name: string }) => name === "Unanswered").length
+    }
+    void unanswered("POST")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await vi.waitFor(async () => assert.strictEqual(await named(), 1), { timeout: 15_000 })
+    await endLimits()
+    await dialog.getByText("The server cannot be reached").waitFor()
+    await page.unroute(address)
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await page.waitForURL(/\/model$/)
+    assert.strictEqual(await named(), 1)
+  })
+
+  inWindow("a call has the time for which it waits for the device, too", async ({ device, page, site }) => {
+    await page.addInitScript(`{
+      const { timeout } = AbortSignal
+      globalThis.limits = []
+      AbortSignal.timeout = (milliseconds) => {
+        limits.push(milliseconds)
+        return timeout.call(AbortSignal, milliseconds)
+      }
+    }`)
+    await signIn(page, site)
+    await visit(page, site, `${device}/control`)
+    const properties = page.locator("section", { has: page.getByRole("heading", { name: "Set properties" }) })
+    await properties.getByLabel("Wait for the device").selectOption("30")
+    await properties.getByLabel("Target", { exact: true }).fill("7")
+    await page.route(/\/properties$/, (route) => route.abort())
+    await properties.getByRole("button", { name: "Set 1 property" }).click()
+    await properties.getByText("The server cannot be reached").waitFor()
+    assert.include(await page.evaluate<ReadonlyArray<number>>("limits"), 60_000)
+  })
+
   inWindow(
     "what is sent again without a body because its response got lost is carried out once, too",
     async ({ page, scene, site }) => {

@@ -41,7 +41,7 @@ const call = async (route: string, { headers, params = {}, payload, query = {}, 
       },
       ...body === undefined ? {} : { body },
       ...signal === undefined ? {} : { signal }
-    })
+    }, waitOf(payload))
     return await dataOf(response, signal)
   }
   if (method === "POST" && !(body instanceof FormData)) return await once(`${address} ${body ?? ""}`, send)
@@ -101,13 +101,24 @@ const addressOf = (
   return search.size === 0 ? filled : `${filled}?${search}`
 }
 
-/** Sends a request with the session's cookie. Fails with `ApiError`. */
-export const request = async (address: string, init: RequestInit = {}): Promise<Response> => {
+/** Seconds for which the server waits for a device before it responds. */
+const waitOf = (payload: unknown): number => (payload as { readonly wait?: number } | undefined)?.wait ?? 0
+
+/** Seconds. The server gives up its storage after half of them. */
+const longest = 30
+
+/**
+ * Sends a request with the session's cookie. Fails with `ApiError`, also if the response is not whole 30 seconds
+ * after the `wait` seconds that the server is asked to wait.
+ */
+export const request = async (address: string, init: RequestInit = {}, wait = 0): Promise<Response> => {
   // A page of another origin cannot set this header, so what changes something comes from this page.
   const headers = { accept: "application/json", "x-csrf-protection": "1", ...init.headers }
+  const limit = AbortSignal.timeout((longest + wait) * 1000)
+  const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit
   let response: Response
   try {
-    response = await fetch(address, { ...init, headers, credentials: "same-origin" })
+    response = await fetch(address, { ...init, headers, signal, credentials: "same-origin" })
   } catch (error) {
     if (init.signal?.aborted === true) throw error
     throw new ApiError(0, texts().common.unreachable)
