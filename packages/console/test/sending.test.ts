@@ -570,6 +570,60 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow(
+    "a form that is filled in anew with the same while the one before is carried out makes one thing",
+    async ({ call, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/products")
+      const dialog = page.getByRole("dialog")
+      const twice = `Twice ${Date.now()}`
+      const create = async () => {
+        await page.getByRole("button", { name: "New product" }).click()
+        await dialog.getByLabel("Name (required)").fill(twice)
+        await dialog.getByRole("button", { name: "Create" }).click()
+      }
+      const creating = await holdUp(page, /\/v1\/products$/, "POST")
+      await create()
+      await creating.arrived
+      await dialog.getByRole("button", { name: "Cancel" }).click()
+      await create()
+      await twoFrames(page)
+      creating.release("continue")
+      await page.waitForURL(/\/model$/)
+      const { results } = await call("GET", "/products?page_size=100")
+      const names = results.map(({ name }: { readonly name: string }) => name)
+      assert.strictEqual(names.filter((name: string) => name === twice).length, 1)
+    }
+  )
+
+  inWindow(
+    "an access key of a form that is filled in anew with the same is not the one that goes with the form before",
+    async ({ call, page, site }) => {
+      await signIn(page, site)
+      await visit(page, site, "/console/keys")
+      const dialog = page.getByRole("dialog")
+      const twice = `Twice ${Date.now()}`
+      const create = async () => {
+        await page.getByRole("button", { name: "New access key" }).click()
+        await dialog.getByLabel("Name (required)").fill(twice)
+        await dialog.getByRole("button", { name: "Create" }).click()
+      }
+      const creating = await holdUp(page, /\/access-keys$/, "POST")
+      await create()
+      await creating.arrived
+      await dialog.getByRole("button", { name: "Cancel" }).click()
+      const removed = page.waitForResponse((response) => response.request().method() === "DELETE")
+      await create()
+      await twoFrames(page)
+      creating.release("continue")
+      assert.strictEqual((await removed).status(), 200)
+      await dialog.getByText("the only time that the key is shown").waitFor()
+      const { results } = await call("GET", "/access-keys?page_size=100")
+      const names = results.map(({ name }: { readonly name: string }) => name)
+      assert.strictEqual(names.filter((name: string) => name === twice).length, 1)
+    }
+  )
+
   inWindow("who cancels while a batch is created gets no more of it", async ({ page, product, site }) => {
     await signIn(page, site)
     await visit(page, site, `/console/devices?view=batches&product=${product.split("/").at(-1)}`)

@@ -35,7 +35,11 @@ type RequestOf<Endpoint extends HttpApiEndpoint.ConstraintRequest> =
   & Part<"params", Json<Endpoint["~Params"]>>
   & Part<"query", AsGiven<Json<Endpoint["~Query"]>>>
   & Part<"payload", Json<Endpoint["~Payload"]>>
-  & { readonly headers?: Readonly<Record<string, string>>; readonly signal?: AbortSignal }
+  & {
+    readonly headers?: Readonly<Record<string, string>>
+    readonly signal?: AbortSignal
+    readonly isUndone?: boolean
+  }
 
 /** What a schema has in JSON. An endpoint keeps the codec that is made of it. */
 type Json<S> = S extends Schema.toCodecJson<infer Source> ? Source["Encoded"]

@@ -6,7 +6,7 @@ import { texts } from "../text/text.ts"
 import { ApiError } from "./ApiError.ts"
 import { noticeTime } from "./clock.ts"
 import type { Operations } from "./Operations.ts"
-import { once, onceGone } from "./repeats.ts"
+import { once, onceGone, shared } from "./repeats.ts"
 
 interface Request {
   readonly params?: Readonly<Record<string, string>>
@@ -14,6 +14,8 @@ interface Request {
   readonly payload?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
+  /** Whether what it makes is undone when its dialog is closed: the next dialog then needs one of its own. */
+  readonly isUndone?: boolean
 }
 
 /** The API, an operation for each member of each group, for example `api.devices.listDevices()`. */
@@ -26,7 +28,10 @@ export const api = Object.fromEntries(
   ])
 ) as unknown as Operations
 
-const call = async (route: string, { headers, params = {}, payload, query = {}, signal }: Request = {}) => {
+const call = async (
+  route: string,
+  { headers, isUndone = false, params = {}, payload, query = {}, signal }: Request = {}
+) => {
   const [method, path] = route.split(" ") as [string, string]
   const address = addressOf(path, params, query)
   const body = payload === undefined || payload instanceof FormData ? payload : JSON.stringify(payload)
@@ -44,7 +49,9 @@ const call = async (route: string, { headers, params = {}, payload, query = {}, 
     }, waitOf(payload))
     return await dataOf(response, signal)
   }
-  if (method === "POST" && !(body instanceof FormData)) return await once(`${address} ${body ?? ""}`, send)
+  if (method === "POST" && !(body instanceof FormData)) {
+    return await (isUndone ? once : shared)(`${address} ${body ?? ""}`, send)
+  }
   if (method === "DELETE") return await onceGone(address, send)
   return await send().catch((error: unknown) => {
     throw method === "GET" ? asMissing(error, { ...query, ...params }) : error

@@ -16,6 +16,20 @@ interface Open {
 /** Requests without a response, by what they ask for. */
 const open = new Map<string, Open>()
 
+/** Requests that run, by what they ask for. */
+const running = new Map<string, Promise<unknown>>()
+
+/** Sends a request, unless the same one runs: then it is that one. `what`: all that makes it this request. */
+export const shared = <A>(what: string, send: (key: string) => Promise<A>): Promise<A> => {
+  const before = running.get(what) as Promise<A> | undefined
+  if (before !== undefined) return before
+  const sent = once(what, send).finally(() => {
+    if (running.get(what) === sent) running.delete(what)
+  })
+  running.set(what, sent)
+  return sent
+}
+
 /** Sends a request with its key. `what`: all that makes it this request. */
 export const once = async <A>(what: string, send: (key: string) => Promise<A>): Promise<A> => {
   const before = open.get(what)
@@ -53,6 +67,7 @@ export const onceGone = async <A>(what: string, send: () => Promise<A>): Promise
 /** What one access key has sent is not that of another. */
 export const forgetRepeats = (): void => {
   open.clear()
+  running.clear()
   goneMaybe.clear()
 }
 

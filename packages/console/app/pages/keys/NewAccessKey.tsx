@@ -36,7 +36,8 @@ export const NewAccessKey = (
             onSubmit={async () => {
               const expires_at = expires === "" ? {} : { expires_at: new Date(expires).toISOString() }
               const { id, key } = await api.projects.createAccessKey({
-                payload: { name, role, ...expires_at, ...limitsOf(limits) }
+                payload: { name, role, ...expires_at, ...limitsOf(limits) },
+                isUndone: true
               })
               if (isClosed.current) await api.projects.deleteAccessKey({ params: { id } })
               setCreated(key)

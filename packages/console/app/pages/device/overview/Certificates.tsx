@@ -133,7 +133,8 @@ const Issue = (
         valid_days: Number(days),
         ...csr.trim() === "" ? {} : { csr },
         ...overlap === "" ? {} : { overlap: Number(overlap) }
-      }
+      },
+      isUndone: true
     })
     if (isClosed.current) await endUnseen(device.device_id, made)
     setIssued(made)
