@@ -498,6 +498,13 @@ inBrowser((inWindow) => {
     "the hours of presence are those of the clock where it changes at midnight",
     async ({ device, page, site }) => {
       await page.clock.install({ time: new Date("2026-09-06T20:00Z") })
+      // The server does not say what time it is.
+      await page.addInitScript(`{
+        const { get } = Headers.prototype
+        Headers.prototype.get = function (name) {
+          return name === "date" ? null : get.call(this, name)
+        }
+      }`)
       await page.route(/\/presence\?/, async (route) => {
         const response = await route.fetch()
         const body = await response.json()
@@ -865,6 +872,25 @@ inBrowser((inWindow) => {
     await page.getByRole("button", { name: "Sign in" }).click()
     await page.clock.runFor(5000)
     assert.strictEqual((await again).status(), 200)
+  })
+
+  inWindow("ages and plots are those of the server, whatever the clock of the browser says", async (window) => {
+    const { device, page, post, site } = window
+    const day = 86_400_000
+    await post({ Target: 3 })
+    await signIn(page, site)
+    const farFromNow = (time: number) => Math.abs(time - Date.now()) > day / 2
+    for (const off of [-day, day]) {
+      await page.clock.install({ time: Date.now() + off })
+      const drawn = page.waitForRequest(/\/history\/query$/)
+      await page.goto(`${site}${device}/data?p=Target&range=hour`)
+      assert.isFalse(farFromNow((await drawn).postDataJSON().end))
+      await visit(page, site, device)
+      await page.getByText("just now").first().waitFor()
+      const counted = page.waitForRequest(/\/activity\?/)
+      await page.goto(`${site}/console`)
+      assert.isFalse(farFromNow(Number(new URL((await counted).url()).searchParams.get("to"))))
+    }
   })
 
   inWindow(

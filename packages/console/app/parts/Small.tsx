@@ -3,6 +3,7 @@
  */
 import { signal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
+import { now } from "../api/clock.ts"
 import { formatNumber, language, texts, useTexts } from "../text/text.ts"
 import { tell, tellFailure } from "./toasts.tsx"
 
@@ -26,7 +27,7 @@ export const Ago = ({ at }: { readonly at: number | string | null | undefined })
   const { common } = useTexts()
   if (!at) return <span class="soft">{common.never}</span>
   const time = new Date(at)
-  const seconds = (time.getTime() - clock.value) / 1000
+  const seconds = (time.getTime() - now(clock.value)) / 1000
   const unit = units.find(([, length]) => Math.abs(seconds) >= length)
   const words = unit === undefined
     ? common.now

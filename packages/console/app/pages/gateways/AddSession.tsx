@@ -4,6 +4,7 @@
  */
 import { useEffect, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
+import { now } from "../../api/clock.ts"
 import { may } from "../../api/session.ts"
 import { usePolledQuery, useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, useProducts } from "../../parts/Devices.tsx"
@@ -124,7 +125,7 @@ const duration = (seconds: number): string => `${Math.floor(seconds / 60)}:${Str
 
 /** Seconds that are left, counted down. `until`: Unix milliseconds. */
 const useSecondsUntil = (until: number): number => {
-  const left = () => Math.max(0, Math.ceil((until - Date.now()) / 1000))
+  const left = () => Math.max(0, Math.ceil((until - now()) / 1000))
   const [, setSeconds] = useState(left)
   useEffect(() => {
     const timer = setInterval(() => setSeconds(left()), 500)

@@ -3,6 +3,7 @@
  */
 import { useMemo } from "preact/hooks"
 import { api } from "../../api/client.ts"
+import { now } from "../../api/clock.ts"
 import type { Data } from "../../api/Operations.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { Card } from "../../parts/Page.tsx"
@@ -26,7 +27,7 @@ export const Activity = () => {
   const url = useUrl()
   const span: Span = Object.hasOwn(spans, url.get("span")) ? url.get("span") as Span : "hour"
   const query = usePolledQuery((signal) => {
-    const to = Date.now()
+    const to = now()
     return api.overview.getActivity({ query: { from: to - spans[span], to }, signal })
   }, [span], rhythm)
   return (

@@ -5,6 +5,7 @@
 import { nextTime } from "@device-cloud/core"
 import { toString } from "cronstrue"
 import "cronstrue/locales/zh_CN"
+import { now } from "../../api/clock.ts"
 import type { Language } from "../../text/text.ts"
 
 /** The expression in words; undefined while it is none. */
@@ -20,7 +21,7 @@ export const inWords = (expression: string, language: Language): string | undefi
 export const nextTimes = (expression: string, timeZone: string): ReadonlyArray<number> | undefined => {
   const times: Array<number> = []
   try {
-    for (let after = Date.now(); times.length < 5;) {
+    for (let after = now(); times.length < 5;) {
       const next = nextTime(expression, timeZone === "" ? "UTC" : timeZone, after)
       if (next === null) break
       times.push(next)

@@ -2,6 +2,7 @@
  * Thing models as the API has them: the form `metadata`.
  */
 import { api } from "../../api/client.ts"
+import { now } from "../../api/clock.ts"
 import { type Query, useQuery } from "../../api/useQuery.ts"
 
 /** The type of a value with its bounds. A type that is not known here keeps its name. */
@@ -112,7 +113,7 @@ export const firstOf = (type: DataType): unknown => {
     case "text":
       return ""
     case "date":
-      return String(Date.now())
+      return String(now())
     case "struct":
       return firstOfAll(membersOf(type))
     case "array":

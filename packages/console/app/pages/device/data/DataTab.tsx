@@ -2,6 +2,7 @@
  * What a device has reported over time: plots, and every value.
  */
 import { downloadAddress } from "../../../api/client.ts"
+import { now } from "../../../api/clock.ts"
 import { CheckField, SelectField } from "../../../parts/Form.tsx"
 import { isNumber, labelsOf, type PropertyElement } from "../../../parts/model/Model.ts"
 import { Card, Empty } from "../../../parts/Page.tsx"
@@ -83,7 +84,7 @@ const SpanBar = ({ span }: { readonly span: Span }) => {
         <button
           type="button"
           class="button small"
-          onClick={() => span.setOwn(span.from - (span.to - span.from) / 2, Math.min(span.to + (span.to - span.from) / 2, Date.now()))}
+          onClick={() => span.setOwn(span.from - (span.to - span.from) / 2, Math.min(span.to + (span.to - span.from) / 2, now()))}
         >
           {data.zoomOut}
         </button>

@@ -4,6 +4,7 @@
  */
 import { useMemo, useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
+import { now } from "../../../api/clock.ts"
 import { useLiveMoments } from "../../../api/live.ts"
 import { usePolledQuery } from "../../../api/useQuery.ts"
 import { isNumber, type PropertyElement, type ThingModel } from "../../../parts/model/Model.ts"
@@ -110,7 +111,7 @@ const readSpan = async (
   areMarked: boolean,
   signal: AbortSignal
 ): Promise<Read> => {
-  const at = range === undefined ? to : Date.now()
+  const at = range === undefined ? to : now()
   const start = Math.max(0, Math.floor(at - (to - from)))
   const interval = intervalOf(start, at)
   const points = async (isStepped: boolean): Promise<ReadonlyArray<Series>> => {

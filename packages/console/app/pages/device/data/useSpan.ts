@@ -2,6 +2,7 @@
  * From when to when a plot goes: the address says so.
  */
 import { useEffect, useState } from "preact/hooks"
+import { now } from "../../../api/clock.ts"
 import { useUrl } from "../../../parts/useUrl.ts"
 
 /** Spans that end now, in milliseconds. */
@@ -26,19 +27,19 @@ const tick = 5000
 
 export const useSpan = (): Span => {
   const url = useUrl()
-  const [now, setNow] = useState(Date.now())
+  const [at, setAt] = useState(Date.now)
   const from = Number(url.get("from"))
   const to = Number(url.get("to"))
   const isOwn = from > 0 && to > from && to <= latest
   useEffect(() => {
     if (isOwn) return
-    setNow(Date.now())
-    const timer = setInterval(() => setNow(Date.now()), tick)
+    setAt(Date.now())
+    const timer = setInterval(() => setAt(Date.now()), tick)
     return () => clearInterval(timer)
   }, [isOwn])
   const setRange = (range: Range) => url.set({ range: range === "day" ? "" : range, from: "", to: "" })
   const setOwn = (from: number, to: number) => url.set({ from: Math.round(from), to: Math.round(to) })
   if (isOwn) return { range: undefined, from, to, setRange, setOwn }
   const range = Object.hasOwn(ranges, url.get("range")) ? url.get("range") as Range : "day"
-  return { range, from: now - ranges[range], to: now, setRange, setOwn }
+  return { range, from: now(at) - ranges[range], to: now(at), setRange, setOwn }
 }

@@ -2,6 +2,7 @@
  * When a device was online, as a band over the last days.
  */
 import { useEffect, useRef, useState } from "preact/hooks"
+import { now } from "../../../api/clock.ts"
 import { formatNumber, language, useTexts } from "../../../text/text.ts"
 import { onlineShare, type Presence, stretches } from "./connections.ts"
 
@@ -12,12 +13,12 @@ const nameWidth = 64
 
 /** Moves on with the time, so that the end of the band is now. */
 const useNow = (): number => {
-  const [now, setNow] = useState(Date.now)
+  const [at, setAt] = useState(Date.now)
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 10_000)
+    const timer = setInterval(() => setAt(Date.now()), 10_000)
     return () => clearInterval(timer)
   }, [])
-  return now
+  return now(at)
 }
 
 interface Props {
