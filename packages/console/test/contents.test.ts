@@ -624,6 +624,19 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow("what there is one of is not said of several", async ({ call, page, product, site }) => {
+    const key = product.split("/").at(-1)
+    const { batch_id } = await call("POST", `/products/${key}/batch-things`, { num: 1, desc: "one" })
+    await call("PUT", `/products/${key}/history-retention`, { days: 1 })
+    await signIn(page, site)
+    await visit(page, site, product)
+    await page.getByText("Kept for 1 day,").waitFor()
+    await visit(page, site, `/console/devices?view=batches&product=${key}`)
+    await page.getByRole("button", { name: `Delete batch ${batch_id}?` }).click()
+    await page.getByRole("dialog").getByText("It takes 1 device with it.").waitFor()
+    await call("DELETE", `/products/${key}/history-retention`)
+  })
+
   inWindow("a list that cannot be read shows no rows of another filter", async ({ page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/devices")

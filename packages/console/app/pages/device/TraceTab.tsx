@@ -14,7 +14,7 @@ import { Badge, download, type Mood, Time } from "../../parts/Small.tsx"
 import { SteadyButton } from "../../parts/SteadyButton.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
-import { useTexts } from "../../text/text.ts"
+import { formatNumber, useTexts } from "../../text/text.ts"
 import type { TabProps } from "./DeviceTab.ts"
 
 type Trace = Data<typeof api.traces.readTrace>
@@ -43,7 +43,7 @@ export const TraceTab = ({ device }: TabProps) => {
             <p class="row" role="status">
               <Badge mood={isOn ? "good" : "plain"}>{isOn ? texts.on : texts.off}</Badge>
               {isOn && <span>{texts.until} <Time at={until} /></span>}
-              {dropped > 0 && <span class="warn">{texts.dropped(dropped)}</span>}
+              {dropped > 0 && <span class="warn">{texts.dropped(formatNumber(dropped))}</span>}
             </p>
             {results.length === 0
               ? <Empty title={isOn ? texts.waiting : texts.empty}>{isOn ? texts.waitingHint : texts.emptyHint}</Empty>

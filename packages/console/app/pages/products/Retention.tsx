@@ -40,7 +40,7 @@ export const Retention = ({ productKey }: { readonly productKey: string }) => {
       <Shown query={query}>
         {(days) => (
           <>
-            <p>{days.days === null ? words.byDefault(daysOf(days.default_days)) : words.own(daysOf(days.days))}</p>
+            <p>{days.days === null ? words.byDefault(daysOf(days.default_days)) : words.own(formatNumber(days.days))}</p>
             {isEditing && (
               <EditRetention
                 productKey={productKey}

@@ -1,3 +1,5 @@
+import { plural } from "./plural.ts"
+
 /** Authorities that issue client certificates of devices. */
 export const authorities = {
   register: "Register an authority",
@@ -9,7 +11,7 @@ export const authorities = {
   states: { pending: "to be verified", active: "active" },
   until: "Valid until",
   crl: "Revocation list",
-  revoked: (count: string) => `${count} certificates, of`,
+  revoked: (count: string) => `${plural(count, "certificate")}, of`,
   certificate: "Certificate",
   verify: "Verify",
   sendCrl: "New revocation list",

@@ -1,3 +1,5 @@
+import { plural } from "./plural.ts"
+
 /** Words that many pages use. */
 export const common = {
   product: "Device Cloud",
@@ -82,7 +84,7 @@ export const common = {
   chooseProduct: "Choose a product",
   deviceStatus: { online: "online", offline: "offline", unactive: "never connected" },
   model: {
-    bytes: (length: number) => `At most ${length} bytes`,
+    bytes: (length: number) => `At most ${plural(String(length), "byte")}`,
     range: (min: number | undefined, max: number | undefined, step: number | undefined, unit: string) =>
       [
         min === undefined && max === undefined ? unit : `${min ?? "…"} to ${max ?? "…"} ${unit}`.trim(),

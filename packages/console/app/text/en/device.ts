@@ -1,3 +1,5 @@
+import { plural } from "./plural.ts"
+
 /** One device. */
 export const device = {
   tabsLabel: "Parts of the device",
@@ -336,7 +338,7 @@ export const device = {
     start: "Start a trace",
     extend: "Trace for longer",
     stop: "Stop the trace",
-    dropped: (count: number) => `${count} messages were not noted, because there were too many`,
+    dropped: (count: string) => `Not noted, because there were too many: ${plural(count, "message")}`,
     empty: "No trace",
     emptyHint:
       "A trace shows each message of the device with what the cloud answered, and why a value was refused. It runs for some minutes; secrets are masked.",

@@ -1,3 +1,5 @@
+import { plural } from "./plural.ts"
+
 /** The list of devices, batches, and the page to connect the first one. */
 export const devices = {
   lead: "All devices of the project.",
@@ -56,7 +58,7 @@ export const devices = {
     csv: "Triples as CSV",
     show: "Show devices",
     removeTitle: (id: number) => `Delete batch ${id}?`,
-    removeBody: (count: string) => `Its ${count} devices go with it. This cannot be undone.`,
+    removeBody: (count: string) => `It takes ${plural(count, "device")} with it. This cannot be undone.`,
     empty: "The product has no batches"
   },
   bulk: {

@@ -71,7 +71,7 @@ export const firmware = {
     confirm: "Nothing is handed out before a confirmation",
     touches: "What it will touch",
     start: "Start the campaign",
-    started: (count: string) => `The campaign has started with ${count} devices`,
+    started: (count: string) => `The campaign has started with ${plural(count, "device")}`,
     nobody: (reason: string) => `No device is left to upgrade: ${reason}`
   },
   plan: {
@@ -86,7 +86,8 @@ export const firmware = {
     confirmed: "Nothing happens before the confirmation.",
     asked: "Each device gets it when it asks; nobody can say how long that takes.",
     noRate: "Say how many devices a minute are told.",
-    stage: (stage: number, count: string, percent: number) => `Stage ${stage}: up to ${count} devices (${percent} %)`,
+    stage: (stage: number, count: string, percent: number) =>
+      `Stage ${stage}: up to ${plural(count, "device")} (${percent} %)`,
     stops: (percent: number, least: number) =>
       `It stops when ${percent} % of those that have ended have failed, at the earliest after ${least}.`
   },

@@ -111,11 +111,11 @@ export const products = {
     byDefault: (days: string | undefined) =>
       days === undefined
         ? "Kept for ever, as that of all products."
-        : `Kept for ${days} days, as that of all products.`,
-    own: (days: string | undefined) => `Kept for ${days} days, which are this product's own.`,
+        : `Kept for ${plural(days, "day")}, as that of all products.`,
+    own: (days: string) => `Kept for ${plural(days, "day")}, as this product says.`,
     days: "Days",
     daysHint: (days: string | undefined) =>
-      `1 to 3,650. Empty: as all products, ${days === undefined ? "for ever" : `${days} days`}`,
+      `1 to 3,650. Empty: as all products, ${days === undefined ? "for ever" : plural(days, "day")}`,
     warning: "What is older than that is deleted for ever. It counts for what is reported from now on."
   },
   signing: {
