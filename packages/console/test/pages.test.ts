@@ -188,6 +188,15 @@ inBrowser((inWindow) => {
       await link("lock01").waitFor()
       await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
       await link("thermostat01").waitFor()
+      assert.deepStrictEqual(
+        await page.getByRole("navigation", { name: "Devices" }).getByRole("link").allTextContents(),
+        ["Devices", "Batches"]
+      )
+      await page.getByRole("checkbox", { name: /thermostat01/ }).check()
+      assert.deepStrictEqual(
+        await page.getByRole("toolbar").getByRole("button").allTextContents(),
+        ["Enable", "Disable", "Delete"]
+      )
       await visit(page, site, "/console/events")
       await visit(page, site, "/console/firmware")
       await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })

@@ -4,6 +4,7 @@
 import { useState } from "preact/hooks"
 import { ApiError } from "../../api/ApiError.ts"
 import { api } from "../../api/client.ts"
+import { ownProducts } from "../../api/session.ts"
 import { asApiError } from "../../api/useQuery.ts"
 import { ask } from "../../parts/Dialog.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
@@ -31,11 +32,15 @@ export const BulkActions = (
   return (
     <div class="row" role="toolbar" aria-label={common.selected(ids.length)}>
       <strong>{common.selected(ids.length)}</strong>
-      <button type="button" class="button small" onClick={() => setOpen("properties")}>
-        {devices.setProperties}
-      </button>
-      <button type="button" class="button small" onClick={() => setOpen("job")}>{jobs.create}</button>
-      <button type="button" class="button small" onClick={() => setOpen("group")}>{groups.addTo}</button>
+      {ownProducts.value === undefined && (
+        <>
+          <button type="button" class="button small" onClick={() => setOpen("properties")}>
+            {devices.setProperties}
+          </button>
+          <button type="button" class="button small" onClick={() => setOpen("job")}>{jobs.create}</button>
+          <button type="button" class="button small" onClick={() => setOpen("group")}>{groups.addTo}</button>
+        </>
+      )}
       <button type="button" class="button small" onClick={() => void change("enable")().catch(tellFailure)}>{devices.enable}</button>
       <button
         type="button"

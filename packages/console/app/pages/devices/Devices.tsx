@@ -1,7 +1,7 @@
 /**
  * All devices of the project, their batches, and commands to many of them.
  */
-import { canOperate } from "../../api/session.ts"
+import { canOperate, ownProducts } from "../../api/session.ts"
 import { Page, Tabs } from "../../parts/Page.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { useTexts } from "../../text/text.ts"
@@ -11,11 +11,15 @@ import { BulkCommands } from "./BulkCommands.tsx"
 import { DeviceList } from "./DeviceList.tsx"
 import { Groups } from "./Groups.tsx"
 
-const views = ["list", "groups", "batches", "bulk", "authorities"] as const
+const allViews = ["list", "groups", "batches", "bulk", "authorities"] as const
+
+/** What a key that is limited to products may read. */
+const viewsOfProducts = ["list", "batches"] as const
 
 const Devices = () => {
   const { devices, shell } = useTexts()
   const url = useUrl()
+  const views = ownProducts.value === undefined ? allViews : viewsOfProducts
   const view = views.find((view) => view === url.get("view")) ?? "list"
   return (
     <Page
