@@ -11,7 +11,8 @@ import {
   PresenceTimes,
   Shadows,
   StoreError,
-  SubDeviceSessions
+  SubDeviceSessions,
+  Topologies
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
@@ -296,6 +297,51 @@ for (const [name, makeStorage] of [["in memory", inMemory], ["on PostgreSQL", on
         const { received } = connections[3]!
         assert.notInclude([...yield* Queue.clear(received)].map(({ method }) => method), "ext.error")
         assert.match(yield* statusOf(nodes[1], sub), /^online/)
+      }).pipe(Effect.scoped))
+
+    it.live("a sub-device that is removed elsewhere ends its session, whatever is lost", () =>
+      Effect.gen(function*() {
+        const storage = yield* makeStorage
+        const [here, there] = [yield* startNode(storage), yield* startNode(storage)]
+        const gateway = yield* here.run(
+          Effect.flatMap(Fixtures.createProduct({ nodeType: "gateway" }), Fixtures.createDevice)
+        )
+        const product = yield* here.run(
+          Fixtures.createProduct({ nodeType: "gateway-sub", networkType: "", protocolType: "ble" })
+        )
+        const [stays, removed] = [
+          yield* here.run(Fixtures.createDevice(product)),
+          yield* here.run(Fixtures.createDevice(product))
+        ]
+        const mac = yield* here.run(Mac)
+        const proofs = [stays, removed].map(({ deviceName, deviceSecret, productKey }) => ({
+          deviceName,
+          productKey,
+          signMethod: "hmacSha1",
+          sign: mac.sign("hmacsha1", deviceSecret, fieldsText({ deviceName, productKey }))
+        }))
+        const { received, send } = yield* connect(here, gateway)
+        yield* send("thing.topo.add", proofs)
+        const session = (yield* sessionAt(here, gateway))!
+        const { answer } = yield* here.run(SubDeviceSessions)
+        const reply = yield* answer(session.connection.device, session, "", "combine.batch_login", {
+          deviceList: proofs
+        })
+        assert.strictEqual(reply.code, 200)
+        there.suffer(deaf)
+        const { deviceName, productKey } = removed
+        yield* there.run(Effect.flatMap(Topologies, (topologies) =>
+          topologies.remove(defaultProjectId, gateway.deviceId, [{ deviceName, productKey }])))
+        yield* eventually(sessionAt(here, removed), {
+          until: (session) =>
+            session === undefined
+        })
+        assert.isDefined(yield* sessionAt(here, stays))
+        yield* eventually(statusOf(there, removed), { until: (status) => status === "offline 2" })
+        assert.deepNestedInclude((yield* Queue.takeAll(received)).at(-1), {
+          method: "ext.error",
+          "params.data": { deviceName, productKey }
+        })
       }).pipe(Effect.scoped))
 
     it.live("what is desired through another node reaches the device, whatever is lost, and once", () =>

@@ -2,8 +2,9 @@
  * Sessions of sub-devices that the connection of their gateway carries: they
  * begin after it and end with it (docs/protocol/gateways.md).
  */
-import { Effect, PartitionedSemaphore } from "effect"
+import { Array, Effect, PartitionedSemaphore } from "effect"
 import {
+  close,
   type DeviceConnection,
   type DeviceSession,
   type DisconnectReason,
@@ -11,10 +12,14 @@ import {
   type DownlinkMessage
 } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import { PresenceTimes } from "../connection/PresenceTimes.ts"
 import { type DeviceIdentity, deviceKey } from "../device/Device.ts"
+import * as Periodic from "../kernel/Periodic.ts"
+import { untilStored } from "../kernel/StoreError.ts"
 import { noTopology } from "../uplink/DeviceReply.ts"
 import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 import { nameOf } from "./TopologyChange.ts"
+import { TopologyStore } from "./TopologyStore.ts"
 
 /** The connection of one gateway, and the sub-devices that are online through it. */
 export interface GatewayConnection {
@@ -27,6 +32,9 @@ export interface GatewayConnection {
 
 /** Why a sub-device goes offline that its gateway has logged out, in a sentence for operators. */
 export const loggedOut = "its gateway has logged it out"
+
+/** Sessions that are compared with the topology at once. */
+const compared = 1000
 
 /** The method of the message that tells a gateway that a sub-device has no session, or has lost it. */
 export const sessionErrorMethod = "ext.error"
@@ -52,8 +60,10 @@ export const sessionError = (
 
 /** Keeps which sub-devices each gateway on this node carries, until the scope closes. */
 export const make = Effect.gen(function*() {
+  const store = yield* TopologyStore
   const sessions = yield* DeviceSessions
-  const gateways = new WeakMap<DeviceSession, GatewayConnection>()
+  const { sweep } = yield* PresenceTimes
+  const gateways = new Map<DeviceSession, GatewayConnection>()
   /** The connection of the gateway that carries a session of a sub-device. */
   const carriers = new WeakMap<DeviceSession, GatewayConnection>()
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -70,6 +80,23 @@ export const make = Effect.gen(function*() {
       for (const carried of ended.carried.values()) runFork(sessions.detach(carried))
     }
   })
+
+  /** Ends the sessions of those sub-devices that no longer belong to the gateway. */
+  const compare = Effect.fnUntraced(function*(some: ReadonlyArray<DeviceSession>) {
+    const attachments = yield* untilStored(
+      store.attachmentsOf(some.map(({ connection }) => connection.device.deviceId))
+    )
+    const owners = new Map(attachments.map(({ gateway, subDevice }) => [subDevice.deviceId, gateway.deviceId]))
+    for (const { connection } of some) {
+      if (owners.get(connection.device.deviceId) !== connection.gateway?.deviceId) yield* close(connection, "detached")
+    }
+  }, Effect.catchCause((cause) => Effect.logError("Sub-devices could not be compared with the topology", cause)))
+
+  // Another node may remove a sub-device, and its notice may be lost.
+  yield* Effect.suspend(() => {
+    const all = [...gateways.values()].flatMap(({ carried }) => [...carried.values()])
+    return Effect.forEach(Array.chunksOf(all, compared), compare, { discard: true })
+  }).pipe(Periodic.every(sweep))
 
   /** Returns the connection behind a gateway's session; undefined: the session has ended. */
   const connectionOf = (gateway: DeviceSession): GatewayConnection | undefined => {
