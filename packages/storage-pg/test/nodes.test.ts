@@ -5,6 +5,7 @@ import {
   type Device,
   DeviceCloud,
   Devices,
+  DeviceSessions,
   DeviceStore,
   fieldsText,
   Firmwares,
@@ -369,6 +370,10 @@ it.live("a node that did not hear the others finds out what became of its device
       Effect.forEach(devices, (device) => SimulatedDevice.connect(device)),
       deaf
     )
+    const sighted = yield* Effect.provide(createDevice, deaf)
+    const see = Effect.flatMap(DeviceSessions, (sessions) =>
+      sessions.markSeen({ ...sighted, validateType: "weak" }, "192.0.2.8")).pipe(Effect.provide(deaf))
+    yield* see
     const sql = yield* Layer.build(PgClient.layer({ url }))
     const listeners = Effect.flatMap(
       PgClient.PgClient,
@@ -380,9 +385,14 @@ it.live("a node that did not hear the others finds out what became of its device
     const other = yield* Layer.build(Layer.fresh(storage(url)))
     yield* Effect.gen(function*() {
       const store = yield* PresenceStore
-      const deviceIds = devices.map(({ deviceId }) => deviceId)
+      const deviceIds = devices.map(({ deviceId }) =>
+        deviceId
+      )
       const { nodeId } = (yield* store.connectionsOf(deviceIds)).get(deviceIds[0]!)!
       yield* store.markOffline({ deviceIds, lapse: { _tag: "NodeStops", nodeId }, at: epoch })
+      const sightedIds = [sighted.deviceId]
+      const lapse = { _tag: "NotConnected", deviceIds: sightedIds } as const
+      yield* store.markOffline({ deviceIds: sightedIds, lapse, at: epoch })
     }).pipe(Effect.provide(other))
     yield* Effect.flatMap(DeviceStore, (store) =>
       store.update(defaultProjectId, devices[1].deviceId, { enabled: false, updatedAt: epoch })).pipe(
@@ -399,6 +409,9 @@ it.live("a node that did not hear the others finds out what became of its device
     assert.deepStrictEqual(yield* Effect.provide(statusOf(devices[0]), deaf), ["online", 3])
     assert.deepInclude(yield* released!.postProperties({ on: 1 }), { code: 200 })
     assert.strictEqual(yield* disabled!.closed, "disabled")
+    yield* eventually(Effect.andThen(see, Effect.provide(statusOf(sighted), deaf)), {
+      until: ([status, version]) => status === "online" && version === 3
+    })
   }).pipe(Effect.scoped))
 
 it.live("a sighting replaces an end that was stored while the clock of the database was ahead", () =>

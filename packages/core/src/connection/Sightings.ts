@@ -59,11 +59,13 @@ const SightingEnded = NodeBus.channel("connection/sighting-ended", Schema.Struct
 interface Known {
   readonly seen: Seen
   lastAt: number
+  /** Something else than its time may have ended it. */
+  isDoubtful: boolean
 }
 
 /**
  * Most sightings of a device are only remembered: one is stored at first, when
- * the address changes, and by `prolong`.
+ * the address changes, after notices may have been lost, and by `prolong`.
  */
 export const make: Effect.Effect<
   Sightings,
@@ -116,7 +118,7 @@ export const make: Effect.Effect<
       const at = clock.currentTimeMillisUnsafe()
       const { deviceId } = device
       const known = visible.get(deviceId)
-      if (known !== undefined && at < known.seen.until - prolongMillis && known.seen.sighting.ip === ip) {
+      if (known?.isDoubtful === false && at < known.seen.until - prolongMillis && known.seen.sighting.ip === ip) {
         known.lastAt = at
         return Effect.void
       }
@@ -124,7 +126,7 @@ export const make: Effect.Effect<
       const seen: Seen = { device, sighting, through, until: at + sightingMillis }
       return Effect.map(batcher.submit(seen), (outcome) => {
         if (outcome._tag === "Ignored") visible.delete(deviceId)
-        else visible.set(deviceId, { seen, lastAt: at })
+        else visible.set(deviceId, { seen, lastAt: at, isDoubtful: false })
       })
     })
 
@@ -136,8 +138,8 @@ export const make: Effect.Effect<
 
   yield* channel.subscribe({
     heard: ({ deviceId }) => Effect.sync(() => void visible.delete(deviceId)),
-    // A sighting that is remembered too long ends by its time.
-    missed: Effect.void
+    // The next message of each device is stored. The last one before it still counts.
+    missed: Effect.sync(() => visible.forEach((known) => (known.isDoubtful = true)))
   })
 
   /** Stores the last sightings of devices in place of their stored ones. */
@@ -146,7 +148,9 @@ export const make: Effect.Effect<
       const until = lastAt + sightingMillis
       return { ...seen, sighting: { ...seen.sighting, at: lastAt, lasts: Math.max(until - now, 0) }, until }
     })
-    for (const seen of last) visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at })
+    for (const seen of last) {
+      visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at, isDoubtful: false })
+    }
     for (let start = 0; start < last.length; start += maxBatch) yield* storeSeen(last.slice(start, start + maxBatch))
   })
 
