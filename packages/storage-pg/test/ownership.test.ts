@@ -5,14 +5,21 @@ import {
   Devices,
   DeviceSessions,
   fieldsText,
+  Firmwares,
+  Jobs,
+  JobStore,
   Mac,
+  OtaStore,
   PresenceHistory,
   PresenceStore,
   PresenceTimes,
   Shadows,
   StoreError,
   SubDeviceSessions,
-  Topologies
+  Topologies,
+  upgradeMethod,
+  Upgrades,
+  UpgradeTasks
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
@@ -51,6 +58,25 @@ const reachable = (reach: Latch.Latch, answers: { readonly lost: boolean }) =>
     })
   )
 
+/** Claims of what is due that wait while the node cannot reach the store. */
+const claiming = (reach: Latch.Latch) =>
+  Layer.mergeAll(
+    Layer.effect(
+      JobStore,
+      Effect.map(JobStore, (store) =>
+        JobStore.of({ ...store, claimDue: (options) => Effect.andThen(reach.await, store.claimDue(options)) }))
+    ),
+    Layer.effect(
+      OtaStore,
+      Effect.map(OtaStore, (store) =>
+        OtaStore.of({
+          ...store,
+          claimDue: (options) =>
+            Effect.andThen(reach.await, store.claimDue(options))
+        }))
+    )
+  )
+
 /** A clock that is off by so many milliseconds. */
 const clockOff = (millis: number): Clock.Clock => {
   const clock = Clock.Clock.defaultValue()
@@ -68,7 +94,7 @@ const startNode = Effect.fnUntraced(function*(storage: Storage, clock?: Clock.Cl
   const answers = { lost: false }
   let faults = LossyNodeBus.faultless
   const cloud = DeviceCloud.layer.pipe(
-    Layer.provide(Layer.mergeAll(reachable(reach, answers), LossyNodeBus.layer(() => faults))),
+    Layer.provide(Layer.mergeAll(reachable(reach, answers), claiming(reach), LossyNodeBus.layer(() => faults))),
     Layer.provide(storage),
     Layer.provideMerge(PlatformNode.layer),
     Layer.provide(Layer.succeed(PresenceTimes, times)),
@@ -208,6 +234,50 @@ for (const [name, makeStorage] of [["in memory", inMemory], ["on PostgreSQL", on
         assert.strictEqual(yield* statusOf(other, moved), "online 3")
         assert.strictEqual(yield* statusOf(other, gone), "offline 4")
         assert.strictEqual(yield* statusOf(other, elsewhere), "online 1")
+      }).pipe(Effect.scoped))
+
+    it.live("what became due while the node of a device was frozen is told when it is back", () =>
+      Effect.gen(function*() {
+        const storage = yield* makeStorage
+        const [frozen, other] = [yield* startNode(storage), yield* startNode(storage)]
+        const [device] = (yield* createDevices(other, 1)) as [Device]
+        const { received } = yield* connect(frozen, device)
+        const tellJob = Effect.flatMap(
+          Jobs,
+          (jobs) => jobs.create(defaultProjectId, { name: "Calibrate", document: {}, deviceIds: [device.deviceId] })
+        )
+        yield* frozen.run(tellJob)
+        assert.strictEqual((yield* Queue.take(received)).method, "thing.job.notify")
+        yield* frozen.reach.close
+        yield* Effect.addFinalizer(() => frozen.reach.open)
+        yield* eventually(statusOf(other, device), { until: (status) => status === "offline 2" })
+        yield* other.run(tellJob)
+        yield* other.run(Effect.gen(function*() {
+          const { firmware } = yield* (yield* Firmwares).create(defaultProjectId, device.productKey, {
+            name: "Lamp",
+            version: "2.0.0",
+            ossPath: "https://cloud.example.com/firmware.bin",
+            algorithms: "md5",
+            hash: "93230c3bde425a9d7984a594ac55ea1e"
+          })
+          const draft = { scopeMode: "all", cloudPush: true } as const
+          yield* (yield* UpgradeTasks).createUpgradeTask(defaultProjectId, firmware.firmwareId, draft)
+        }))
+        // The other node finds them due, and the device away: a later job of another device is told after the first.
+        const [later] = (yield* createDevices(other, 1)) as [Device]
+        const connected = yield* connect(other, later)
+        yield* other.run(
+          Effect.flatMap(
+            Jobs,
+            (jobs) => jobs.create(defaultProjectId, { name: "Calibrate", document: {}, deviceIds: [later.deviceId] })
+          )
+        )
+        assert.strictEqual((yield* Queue.take(connected.received)).method, "thing.job.notify")
+        const explain = Effect.flatMap(Upgrades, (all) => all.diagnose(defaultProjectId, device.deviceId))
+        yield* eventually(other.run(explain), { until: ({ assignment }) => assignment?.record.dueAt === null })
+        yield* frozen.reach.open
+        const told = [yield* Queue.take(received), yield* Queue.take(received)].map(({ method }) => method)
+        assert.sameMembers(told, ["thing.job.notify", upgradeMethod])
       }).pipe(Effect.scoped))
 
     it.live("the history of presence has one end for each beginning, on whichever node, also when a node is lost", () =>

@@ -168,6 +168,11 @@ export interface SessionListener {
    */
   readonly swept: (session: DeviceSession, news: StoredNews) => void
   /**
+   * The device was set offline although it is connected, and this session has claimed it
+   * again: what was due meanwhile was not told.
+   */
+  readonly reclaimed: (session: DeviceSession) => void
+  /**
    * The device must no longer be connected. Heard on the node that says so and on the
    * owner's. The device may have no session.
    */

@@ -76,6 +76,11 @@ export class NodeSessions {
     for (const listener of this.#listeners) listener.swept?.(session, news)
   }
 
+  /** Tells the listeners that the session has claimed its device again. */
+  reclaim(session: DeviceSession): void {
+    for (const listener of this.#listeners) listener.reclaimed?.(session)
+  }
+
   /** Tells the listeners that the device must no longer be connected. */
   cutOff(deviceId: DeviceId): void {
     for (const listener of this.#listeners) listener.cutOff?.(deviceId)

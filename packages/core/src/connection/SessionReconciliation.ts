@@ -42,6 +42,7 @@ export const reconcile = Effect.fnUntraced(function*(
     if (claim === undefined) return yield* close(connection, "disabled")
     session.epoch = claim.epoch
     nodeSessions.sweep(session, claim)
+    nodeSessions.reclaim(session)
   })
 
   /** Most sessions are the owners still: this is all that is done about them. Returns whether it is one. */

@@ -208,7 +208,8 @@ const make = Effect.gen(function*() {
     )
   })
 
-  yield* sessions.listen({ attached: ({ connection }) => arrived.add(connection.device.deviceId) })
+  const arrives = ({ connection }: DeviceSession) => arrived.add(connection.device.deviceId)
+  yield* sessions.listen({ attached: arrives, reclaimed: arrives })
   yield* dueElsewhere.subscribe({
     heard: ({ deviceId }) => Effect.sync(() => lookAgain(deviceId, "untold")),
     // What is due is due again in a minute, and a device that ends one task ends others.

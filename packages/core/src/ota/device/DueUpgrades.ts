@@ -3,7 +3,9 @@
  * tells the devices of those that wait, puts off those whose window is closed or
  * for whom their task has told too many, and moves on those whose time is up.
  */
-import { Clock, Effect, Layer } from "effect"
+import { Array, Clock, Effect, Layer } from "effect"
+import { DeviceSessions } from "../../connection/DeviceSessions.ts"
+import type { DeviceId } from "../../device/Device.ts"
 import * as Periodic from "../../kernel/Periodic.ts"
 import { untilStored } from "../../kernel/StoreError.ts"
 import { OtaStore } from "../task/OtaStore.ts"
@@ -15,10 +17,11 @@ import { opensAt } from "../task/StartWindow.ts"
 import { postponed, type UpgradeStep, UpgradeSteps } from "./UpgradeSteps.ts"
 
 /** Runs the clock as long as the layer lives. Of several nodes, one acts on a record. */
-export const layer: Layer.Layer<never, never, OtaStore | UpgradePace | UpgradePush | UpgradeSteps> = Layer
-  .effectDiscard(
-    Effect.suspend(() => make)
-  )
+export const layer: Layer.Layer<never, never, DeviceSessions | OtaStore | UpgradePace | UpgradePush | UpgradeSteps> =
+  Layer
+    .effectDiscard(
+      Effect.suspend(() => make)
+    )
 
 /** Records that one claim takes at most. */
 const claimLimit = 500
@@ -30,8 +33,27 @@ const make = Effect.gen(function*() {
   const steps = yield* UpgradeSteps
   const pace = yield* UpgradePace
   const { isHere, push, pushElsewhere } = yield* UpgradePush
+  /** Devices whose upgrades may have been due while they were set offline. */
+  const back = new Set<DeviceId>()
+  yield* (yield* DeviceSessions).listen({ reclaimed: ({ connection }) => back.add(connection.device.deviceId) })
+
+  /** Makes the upgrades due of devices that will not report their version: they were connected all the time. */
+  const resume = Effect.gen(function*() {
+    const at = yield* Clock.currentTimeMillis
+    for (const deviceIds of Array.chunksOf([...back], claimLimit)) {
+      const open = yield* store.unfinished(deviceIds)
+      yield* steps.take(open.flatMap((assignment): ReadonlyArray<UpgradeStep> => {
+        const { record, task } = assignment
+        return record.dueAt === null && isPushed(task, record)
+          ? [{ assignment, event: { _tag: "Postponed", at, until: at } }]
+          : []
+      }))
+      for (const deviceId of deviceIds) back.delete(deviceId)
+    }
+  })
 
   const tick = Effect.gen(function*() {
+    yield* resume
     while (true) {
       const now = yield* Clock.currentTimeMillis
       const due = yield* store.claimDue({ now, again: now + claimMillis, limit: claimLimit })
