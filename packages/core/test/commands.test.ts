@@ -70,6 +70,16 @@ const whileTimePasses = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effe
   return yield* Fiber.join(running)
 })
 
+/** Three devices. `attach` connects the second one through a transport that ends its connections by `close`. */
+const closedBy = Effect.fnUntraced(function*(close: Effect.Effect<void>) {
+  const sessions = yield* DeviceSessions
+  const [first, broken, last] = [yield* createDevice, yield* createDevice, yield* createDevice]
+  const device = deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId: broken.deviceId }))
+  const attach = (deliver: DeviceConnection["deliver"]) =>
+    sessions.attach({ device, ip: "127.0.0.1", deliver, backlog: () => undefined, close: () => close })
+  return { sessions, first, broken, last, attach }
+})
+
 const methods = (messages: ReadonlyArray<DownlinkMessage>) => messages.map(({ method }) => method)
 
 layer(TestCloud.layer)("what is asked of devices", (it) => {
@@ -710,17 +720,7 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
 
   it.effect("a transport that fails at one device keeps nothing from others, nor from the next connection", () =>
     Effect.gen(function*() {
-      const sessions = yield* DeviceSessions
-      const [first, broken, last] = [yield* createDevice, yield* createDevice, yield* createDevice]
-      const identity = deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId: broken.deviceId }))
-      const attach = (deliver: DeviceConnection["deliver"]) =>
-        sessions.attach({
-          device: identity,
-          ip: "127.0.0.1",
-          deliver,
-          backlog: () => undefined,
-          close: () => Effect.die(new Error("the port is gone"))
-        })
+      const { attach, broken, first, last, sessions } = yield* closedBy(Effect.die(new Error("the port is gone")))
       const fails = () => {
         throw new Error("the port is gone")
       }
@@ -749,17 +749,7 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
 
   it.effect("a transport that does not return keeps nothing from others, nor from the next connection", () =>
     Effect.gen(function*() {
-      const sessions = yield* DeviceSessions
-      const [first, broken, last] = [yield* createDevice, yield* createDevice, yield* createDevice]
-      const identity = deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId: broken.deviceId }))
-      const attach = (deliver: DeviceConnection["deliver"]) =>
-        sessions.attach({
-          device: identity,
-          ip: "127.0.0.1",
-          deliver,
-          backlog: () => undefined,
-          close: () => Effect.uninterruptible(Effect.never)
-        })
+      const { attach, broken, first, last, sessions } = yield* closedBy(Effect.uninterruptible(Effect.never))
       yield* attach(() => Effect.never)
       const others = [yield* connect(first), yield* connect(last)]
       const commands = yield* whileTimePasses(
