@@ -86,20 +86,16 @@ export const connect = ({ accessKey, baseUrl }: ConnectOptions): Api => {
   const context = Effect.runSync(
     Layer.buildWithScope(DeviceCloudClient.layer({ baseUrl: url.href, accessKey: key }), Scope.makeUnsafe())
   )
-  return apiOf(Context.get(context, DeviceCloudClient), undefined)
+  return apiOf(Context.get(context, DeviceCloudClient), runnerOf(Context.empty(), undefined))
 }
 
 type Client = DeviceCloudClient["Service"]
 
-const apiOf = (client: Client, signal: AbortSignal | undefined): Api => {
-  const runner = runnerOf(Context.empty(), signal)
-  return {
-    ...operationsOf(client, runner),
-    subscribe: (name, options) =>
-      runner.iterable(eventsOf(sourceOf(client, name, options), isPassing, options?.missed)),
-    withSignal: (also) => apiOf(client, signal === undefined ? also : AbortSignal.any([signal, also]))
-  }
-}
+const apiOf = (client: Client, runner: Runner): Api => ({
+  ...operationsOf(client, runner),
+  subscribe: (name, options) => runner.iterable(eventsOf(sourceOf(client, name, options), isPassing, options?.missed)),
+  withSignal: (signal) => apiOf(client, runner.withSignal(signal))
+})
 
 const operationsOf = (client: Client, runner: Runner): Operations =>
   Object.fromEntries(

@@ -19,7 +19,7 @@ import {
 import { ManagementApi, type RequestPeer } from "@device-cloud/http"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { type CloudEvent, eventsOf, type EventSource, type SubscribeOptions, wait } from "./EventLoop.ts"
-import { type Promised, promisedMembers, type PromisedServices, promisedServices } from "./Promised.ts"
+import { type Promised, promisedMembers, type PromisedServices, promisedServices, type Runner } from "./Promised.ts"
 import { runnerOf } from "./Run.ts"
 
 /** The services of the core, each under its name, and the events of a project. */
@@ -71,8 +71,9 @@ export interface CloudSubscribeOptions extends SubscribeOptions, Pick<Subscripti
 export const promised = (
   context: Context.Context<DeviceCloud.DeviceCloud>,
   signal?: AbortSignal
-): PromisedCloud => {
-  const runner = runnerOf(context, signal)
+): PromisedCloud => promisedBy(runnerOf(context, signal), context)
+
+const promisedBy = (runner: Runner, context: Context.Context<DeviceCloud.DeviceCloud>): PromisedCloud => {
   const services = promisedServices(
     DeviceCloud.services,
     (tag) => Context.get(context, tag as unknown as typeof Subscriptions),
@@ -87,8 +88,7 @@ export const promised = (
         const devices = Effect.runSync(Effect.provide(TypedDevices.of(model), context))
         return { ...promisedMembers(devices, runner), services: promisedMembers(devices.services, runner) }
       },
-      withSignal: (also: AbortSignal) =>
-        promised(context, signal === undefined ? also : AbortSignal.any([signal, also]))
+      withSignal: (signal: AbortSignal) => promisedBy(runner.withSignal(signal), context)
     })
   }) as PromisedCloud
 }
@@ -174,7 +174,7 @@ export const startCloud: {
     controller.abort(new Error("The cloud is closed"))
     return ended ??= close()
   }
-  return Object.defineProperties(promised(context, controller.signal), {
+  return Object.defineProperties(promisedBy(runner, context), {
     ...Object.getOwnPropertyDescriptors({
       ...objects === undefined ? {} : {
         ...promisedServices([Objects], () => Context.get(context, Objects), runner),

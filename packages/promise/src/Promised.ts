@@ -44,6 +44,8 @@ export interface ServiceTag {
 export interface Runner {
   readonly promise: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
   readonly iterable: <A, E>(stream: Stream.Stream<A, E>) => AsyncIterable<A>
+  /** Runs in the same way until this signal aborts as well. */
+  readonly withSignal: (signal: AbortSignal) => Runner
 }
 
 /** The services that `serviceOf` returns, with promises. Each is made when it is first used. */

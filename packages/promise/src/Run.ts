@@ -6,18 +6,35 @@ import { rejection } from "./CloudError.ts"
 import type { Runner } from "./Promised.ts"
 
 /** Runs with the services of the context, until the signal aborts. */
-export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | undefined): Runner => {
+export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | undefined): Runner =>
+  runnerUntil(context, signal === undefined ? [] : [signal], makeEnds())
+
+/** Runs until one of the signals aborts. */
+const runnerUntil = (
+  context: Context.Context<never>,
+  signals: ReadonlyArray<AbortSignal>,
+  endsOf: ReturnType<typeof makeEnds>
+): Runner => {
   const run = Effect.runPromiseExitWith(context)
-  const onAbort = signal === undefined ? undefined : endingWith(signal)
+  const aborted = () => signals.find(({ aborted }) => aborted)
+  /** Calls `end` when a signal aborts. Returns what forgets that. */
+  const onAbort = (end: () => void): () => void => {
+    if (aborted() !== undefined) end()
+    const ends = signals.map(endsOf)
+    for (const { add } of ends) add(end)
+    return () => ends.forEach(({ remove }) => remove(end))
+  }
   return {
     promise: async (effect) => {
-      signal?.throwIfAborted()
+      aborted()?.throwIfAborted()
       const exit = await run(
         effect,
-        onAbort && { onFiberStart: (fiber) => fiber.addObserver(onAbort(() => fiber.interruptUnsafe())) }
+        signals.length === 0
+          ? undefined
+          : { onFiberStart: (fiber) => fiber.addObserver(onAbort(() => fiber.interruptUnsafe())) }
       )
       if (Exit.isSuccess(exit)) return exit.value
-      if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
+      if (Cause.hasInterruptsOnly(exit.cause)) aborted()?.throwIfAborted()
       throw thrownFor(exit.cause)
     },
     iterable: (stream) => {
@@ -25,18 +42,23 @@ export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | 
         stream,
         (cause) => Cause.hasInterruptsOnly(cause) ? Stream.failCause(cause) : Stream.fail(thrownFor(cause))
       )
-      if (signal === undefined || onAbort === undefined) return Stream.toAsyncIterableWith(failing, context)
-      // Fails when the signal aborts, with its reason.
-      const aborted = Effect.callback<never, unknown>((resume) =>
-        Effect.sync(onAbort(() => resume(Effect.fail(signal.reason))))
+      if (signals.length === 0) return Stream.toAsyncIterableWith(failing, context)
+      // Fails when a signal aborts, with its reason.
+      const stopped = Effect.callback<never, unknown>((resume) =>
+        Effect.sync(onAbort(() => resume(Effect.fail(aborted()?.reason))))
       )
-      const ended = (cause: Cause.Cause<unknown>) =>
-        signal.aborted && Cause.hasInterruptsOnly(cause) ? Stream.fail(signal.reason) : Stream.failCause(cause)
+      const ended = (cause: Cause.Cause<unknown>) => {
+        const signal = aborted()
+        return signal !== undefined && Cause.hasInterruptsOnly(cause)
+          ? Stream.fail(signal.reason)
+          : Stream.failCause(cause)
+      }
       return Stream.toAsyncIterableWith(
-        Stream.catchCause(Stream.interruptWhen(failing, aborted), ended),
+        Stream.catchCause(Stream.interruptWhen(failing, stopped), ended),
         context
       )
-    }
+    },
+    withSignal: (signal) => runnerUntil(context, [...signals, signal], endsOf)
   }
 }
 
@@ -53,22 +75,27 @@ const unexpected = (thrown: unknown): unknown =>
     : thrown
 
 /**
- * Returns what calls `end` when the signal aborts, or at once if it has, and returns what forgets that. The
- * signal has one listener for all: from the eleventh on, Node.js warns of a leak.
+ * Returns the ends of a signal: what is called when it aborts. They have one listener for all: from the eleventh
+ * on, Node.js warns of a leak.
  */
-const endingWith = (signal: AbortSignal) => {
-  const ends = new Set<() => void>()
-  const endAll = () => ends.forEach((end) => end())
-  return (end: () => void): () => void => {
-    if (signal.aborted) {
-      end()
-      return () => undefined
+const makeEnds = () => {
+  const known = new WeakMap<AbortSignal, ReturnType<typeof make>>()
+  const make = (signal: AbortSignal) => {
+    const ends = new Set<() => void>()
+    const endAll = () => ends.forEach((end) => end())
+    return {
+      add: (end: () => void) => {
+        if (ends.add(end).size === 1) signal.addEventListener("abort", endAll)
+      },
+      remove: (end: () => void) => {
+        ends.delete(end)
+        if (ends.size === 0) signal.removeEventListener("abort", endAll)
+      }
     }
-    ends.add(end)
-    signal.addEventListener("abort", endAll)
-    return () => {
-      ends.delete(end)
-      if (ends.size === 0) signal.removeEventListener("abort", endAll)
-    }
+  }
+  return (signal: AbortSignal) => {
+    const ends = known.get(signal) ?? make(signal)
+    known.set(signal, ends)
+    return ends
   }
 }

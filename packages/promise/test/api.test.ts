@@ -215,6 +215,18 @@ it("each signal that was given ends the calls", async () => {
   assert.strictEqual(reason, "Error: first")
 })
 
+it("Node.js does not warn of the listeners of many calls at once with one signal", async () => {
+  const warnings: Array<string> = []
+  const note = ({ name }: Error) => warnings.push(name)
+  process.on("warning", note)
+  const { signal } = new AbortController()
+  const calls = Array.from({ length: 11 }, () => api.withSignal(signal).devices.listDevices())
+  assert.lengthOf(await Promise.all(calls), 11)
+  await new Promise(setImmediate)
+  process.off("warning", note)
+  assert.deepStrictEqual(warnings, [])
+})
+
 it("loops that begin at the same moment read one subscription", async () => {
   const controller = new AbortController()
   const name = crypto.randomUUID()

@@ -301,9 +301,14 @@ it("Node.js does not warn of the listeners of many calls and loops at once", asy
   const note = ({ name }: Error) => warnings.push(name)
   process.on("warning", note)
   const cloud = await startCloud(parts)
+  const { signal } = new AbortController()
   const loops = Array.from({ length: 11 }, (_, i) => cloud.subscribe(`${i}`)[Symbol.asyncIterator]().next())
-  const ends = Promise.allSettled(loops)
-  await vi.waitUntil(async () => (await cloud.subscriptions.list("default", { page: 1, pageSize: 1 })).total === 11)
+  const signalled = Array.from(
+    { length: 11 },
+    (_, i) => cloud.withSignal(signal).subscribe(`${i}s`)[Symbol.asyncIterator]().next()
+  )
+  const ends = Promise.allSettled([...loops, ...signalled])
+  await vi.waitUntil(async () => (await cloud.subscriptions.list("default", { page: 1, pageSize: 1 })).total === 22)
   await cloud.close()
   assert.isTrue((await ends).every(({ status }) => status === "rejected"))
   process.off("warning", note)
