@@ -181,6 +181,48 @@ test.effect("a sub-device that is removed while it logs in is not online", () =>
     ))
   }))
 
+test.effect("a session that begins while the topology is read is not ended by what it was before", () =>
+  Effect.suspend(() => {
+    let meanwhile = Effect.void
+    /** Says once that a sub-device has left, and then it comes back. */
+    const readEarly = Layer.effect(
+      TopologyStore,
+      Effect.map(TopologyStore, (store) =>
+        TopologyStore.of({
+          ...store,
+          attachmentsOf: (ids) => {
+            const happens = meanwhile
+            meanwhile = Effect.void
+            return happens === Effect.void ? store.attachmentsOf(ids) : Effect.as(happens, [])
+          }
+        }))
+    ).pipe(Layer.provideMerge(StorageMemory.layer))
+    return Effect.gen(function*() {
+      const create = (nodeType: Product["nodeType"]) =>
+        Effect.flatMap(Fixtures.createProduct({ nodeType, validateType: "none" }), Fixtures.createDevice)
+      const [gateway, sub] = [yield* create("gateway"), yield* create("gateway-sub")]
+      const { deviceName, productKey } = sub
+      const fields = { deviceName, productKey }
+      const sign = (yield* Mac).sign("hmacsha1", sub.deviceSecret, fieldsText(fields))
+      const connected = yield* SimulatedDevice.connect(gateway)
+      assert.strictEqual((yield* connected.send("thing.topo.add", [{ ...fields, sign }])).code, 200)
+      const sessions = yield* DeviceSessions
+      const session = sessions.session(gateway.deviceId)!
+      const { answer } = yield* SubDeviceSessions
+      const logIn = answer(session.connection.device, session, "", "combine.login", { ...fields, sign })
+      const logOut = answer(session.connection.device, session, "", "combine.logout", fields)
+      assert.strictEqual((yield* logIn).code, 200)
+      const first = sessions.session(sub.deviceId)
+      meanwhile = Effect.asVoid(Effect.andThen(logOut, logIn))
+      yield* TestClock.adjust("11 seconds")
+      assert.notStrictEqual(sessions.session(sub.deviceId), first)
+      assert.strictEqual((yield* CloudState.device(sub)).status, "online")
+      assert.notInclude([...yield* Queue.clear(connected.received)].map(({ method }) => method), "ext.error")
+    }).pipe(Effect.provide(
+      DeviceCloud.layer.pipe(Layer.provide(readEarly), Layer.provideMerge(PlatformNode.layer))
+    ))
+  }))
+
 layer(TestCloud.layer)("the topology", (it) => {
   it.effect("whoever follows events learns of each change, also when a device or its gateway is deleted", () =>
     Effect.gen(function*() {

@@ -87,9 +87,15 @@ export const make = Effect.gen(function*() {
       store.attachmentsOf(some.map(({ connection }) => connection.device.deviceId))
     )
     const owners = new Map(attachments.map(({ gateway, subDevice }) => [subDevice.deviceId, gateway.deviceId]))
-    for (const { connection } of some) {
-      if (owners.get(connection.device.deviceId) !== connection.gateway?.deviceId) yield* close(connection, "detached")
-    }
+    const left = some.filter((session) => {
+      const { device, gateway } = session.connection
+      // What the topology said before a later session began says nothing of that one.
+      return owners.get(device.deviceId) !== gateway?.deviceId && sessions.session(device.deviceId) === session
+    })
+    yield* Effect.forEach(left, ({ connection }) => close(connection, "detached"), {
+      concurrency: "unbounded",
+      discard: true
+    })
   }, Effect.catchCause((cause) => Effect.logError("Sub-devices could not be compared with the topology", cause)))
 
   // Another node may remove a sub-device, and its notice may be lost.
