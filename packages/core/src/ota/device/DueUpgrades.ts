@@ -41,14 +41,17 @@ const make = Effect.gen(function*() {
   const resume = Effect.gen(function*() {
     const at = yield* Clock.currentTimeMillis
     for (const deviceIds of Array.chunksOf([...back], claimLimit)) {
-      const open = yield* store.unfinished(deviceIds)
-      yield* steps.take(open.flatMap((assignment): ReadonlyArray<UpgradeStep> => {
-        const { record, task } = assignment
-        return record.dueAt === null && isPushed(task, record)
-          ? [{ assignment, event: { _tag: "Postponed", at, until: at } }]
-          : []
-      }))
+      // A device that is claimed again from now on is looked at once more.
       for (const deviceId of deviceIds) back.delete(deviceId)
+      yield* Effect.gen(function*() {
+        const open = yield* store.unfinished(deviceIds)
+        yield* steps.take(open.flatMap((assignment): ReadonlyArray<UpgradeStep> => {
+          const { record, task } = assignment
+          return record.dueAt === null && isPushed(task, record)
+            ? [{ assignment, event: { _tag: "Postponed", at, until: at } }]
+            : []
+        }))
+      }).pipe(Effect.onError(() => Effect.sync(() => deviceIds.forEach((deviceId) => back.add(deviceId)))))
     }
   })
 
