@@ -207,6 +207,40 @@ inBrowser((inWindow) => {
   )
 
   inWindow(
+    "a key of some operations sees no actions that are refused to it",
+    async ({ call, device, page, product, scene, site }) => {
+      const refused = refusals(page)
+      const reads = ["devices", "products", "thingModels", "scenes", "deviceGroups", "history", "events", "ota"]
+      const actions = [...reads.map((group) => `${group}:read`), "commands:write", "jobs:write"]
+      const { key } = await call("POST", "/access-keys", {
+        name: "some operations",
+        role: "operator",
+        scopes: { actions }
+      })
+      await signIn(page, site, key)
+      const buttons = page.getByRole("button", { name: /Delete|Disable|Enable|New |Edit|Rotate|Save|Run|Try/ })
+      await visit(page, site, device)
+      await page.getByRole("button", { name: "Copy the secret" }).waitFor()
+      assert.strictEqual(await buttons.count(), 0)
+      await visit(page, site, `${device}/control`)
+      await page.getByRole("button", { name: "Set" }).waitFor()
+      await visit(page, site, "/console/devices")
+      await page.getByRole("checkbox", { name: /thermostat01/ }).check()
+      assert.deepStrictEqual(
+        await page.getByRole("toolbar").getByRole("button").allTextContents(),
+        ["New job"]
+      )
+      await visit(page, site, `${product}/model`)
+      await page.getByText("Your access key is limited to other operations").waitFor()
+      assert.strictEqual(await buttons.count(), 0)
+      await visit(page, site, `${scene}/dry`)
+      await page.getByText("Your access key is limited to other operations").waitFor()
+      assert.strictEqual(await buttons.count(), 0)
+      assert.deepStrictEqual(refused, [])
+    }
+  )
+
+  inWindow(
     "a key that may not read the overview begins at the first page that it may",
     async ({ ofProductsAloneKey, page, site }) => {
       const refused = refusals(page)

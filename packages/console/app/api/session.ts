@@ -4,6 +4,7 @@
 import { computed, signal } from "@preact/signals"
 import { ApiError } from "./ApiError.ts"
 import { dataOf, request } from "./client.ts"
+import type { Operations } from "./Operations.ts"
 import { forgetRepeats } from "./repeats.ts"
 
 const address = "/openapi/v1/browser-sessions"
@@ -31,11 +32,16 @@ export const session = signal<Session | null | undefined>(undefined)
 /** Whether the session has ended by itself. The page stays as it is until somebody has signed in again. */
 export const hasEnded = signal(false)
 
-/** Whether the one who is signed in may do what needs this role. */
+/** Whether the one who is signed in may see what needs this role, such as secrets. What changes something asks `canWrite`. */
 export const may = (role: Role): boolean => roles.indexOf(session.value?.role ?? "viewer") >= roles.indexOf(role)
 
-/** Whether the page may change devices and products. */
-export const canOperate = computed(() => may("operator"))
+/** Whether a key that is limited to operations may do this one, such as `devices:write`. */
+const isAmongActions = (action: `${string}:${"read" | "write"}`): boolean =>
+  session.value?.scopes?.actions?.includes(action) ?? true
+
+/** Whether the one who is signed in may change what a group of the API has, by the name that scopes have for it. */
+export const canWrite = (group: keyof Operations, role: Role = "operator"): boolean =>
+  may(role) && isAmongActions(`${group}:write`)
 
 /** The products that the access key is limited to; undefined: it sees all of the project. */
 export const ownProducts = computed(() => session.value?.scopes?.products)
@@ -43,7 +49,7 @@ export const ownProducts = computed(() => session.value?.scopes?.products)
 /** What a page needs of an access key. */
 export interface Need {
   /** The group of the API that it reads, by the name that scopes have for it. */
-  readonly reads: string
+  readonly reads: keyof Operations
   /** Whether a key that is limited to products may read it. */
   readonly isOfProducts: boolean
   readonly role?: Role
@@ -51,9 +57,7 @@ export interface Need {
 
 /** Whether the one who is signed in may read what a page shows. */
 export const canRead = ({ isOfProducts, reads, role = "viewer" }: Need): boolean => {
-  const { actions, products } = session.value?.scopes ?? {}
-  return may(role) && (products === undefined || isOfProducts) &&
-    (actions === undefined || actions.includes(`${reads}:read`))
+  return may(role) && (ownProducts.value === undefined || isOfProducts) && isAmongActions(`${reads}:read`)
 }
 
 /** The other windows of the browser: they have the same cookie. */

@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { useLive } from "../../api/live.ts"
-import { hasEnded, may } from "../../api/session.ts"
+import { canWrite, hasEnded } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { deviceHref } from "../../parts/Devices.tsx"
 import { ask } from "../../parts/Dialog.tsx"
@@ -52,7 +52,7 @@ export const CommandsTab = ({ device, model }: TabProps) => {
       empty={
         <Empty
           title={commands.empty}
-          actions={may("operator") && <a class="button" href={deviceHref(deviceId, "control")}>{commands.toControl}</a>}
+          actions={canWrite("commands") && <a class="button" href={deviceHref(deviceId, "control")}>{commands.toControl}</a>}
         >
           {commands.emptyHint}
         </Empty>
@@ -94,7 +94,7 @@ const columnsOf = (deviceId: string, model: ThingModel, reload: () => void): Rea
       title: common.actions,
       kind: "tight",
       cell: ({ message_id, state }) =>
-        state === "queued" && may("operator") && (
+        state === "queued" && canWrite("commands") && (
           <button
             type="button"
             class="button small"

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { may } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { SelectField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
@@ -79,7 +79,7 @@ const Logs = ({ device, model, reload }: TabProps) => {
       actions={
         <>
           <Badge mood={isOn ? "good" : "plain"}>{isOn ? diagnosis.on : diagnosis.off}</Badge>
-          {may("operator") && (
+          {canWrite("devices") && (
             <button type="button" class="button small" onClick={() => void toggle().catch(tellFailure)}>
               {isOn ? diagnosis.turnOff : diagnosis.turnOn}
             </button>

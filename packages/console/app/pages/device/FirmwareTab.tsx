@@ -5,7 +5,7 @@ import { api } from "../../api/client.ts"
 import type { Data, Item } from "../../api/Operations.ts"
 import { useLive } from "../../api/live.ts"
 import { readAll } from "../../api/readAll.ts"
-import { may } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { ask } from "../../parts/Dialog.tsx"
 import { Card, Facts } from "../../parts/Page.tsx"
@@ -72,7 +72,7 @@ const ModuleCard = (
   return (
     <Card
       title={module.module === defaultModule ? texts.main : texts.module(module.module)}
-      actions={may("operator") && task_id !== null && isRunning(status) &&
+      actions={canWrite("ota") && task_id !== null && isRunning(status) &&
         <Actions deviceId={deviceId} taskId={task_id} reason={reason} reload={reload} />}
     >
       <Facts

@@ -3,7 +3,7 @@
  */
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { may } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import type { Query } from "../../api/useQuery.ts"
 import { ask } from "../../parts/Dialog.tsx"
 import type { PropertyElement } from "../../parts/model/Model.ts"
@@ -38,7 +38,7 @@ export const ShadowTab = ({ device, model }: TabProps) => {
           <div class="stack">
             <Card
               title={differing === 0 ? texts.same : texts.differs(differing)}
-              actions={may("operator") && device.enabled_status === "enable" &&
+              actions={canWrite("devices") && device.enabled_status === "enable" &&
                 <button type="button" class="button primary" onClick={() => setEditing(true)}>{texts.edit}</button>}
             >
               <Facts
@@ -98,7 +98,7 @@ const columnsOf = (deviceId: string, query: Query<Shadow>): ReadonlyArray<Column
       title: common.actions,
       kind: "tight",
       cell: ({ id, shadow: { state } }) =>
-        may("operator") && (
+        canWrite("devices") && (
           <div class="row">
             {id in state.desired && (
               <button

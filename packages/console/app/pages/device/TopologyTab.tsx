@@ -5,7 +5,7 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
 import { useLive } from "../../api/live.ts"
-import { may } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery, useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, ProductField, useProducts } from "../../parts/Devices.tsx"
 import { ask, Dialog } from "../../parts/Dialog.tsx"
@@ -80,13 +80,13 @@ const Gateway = ({ deviceId }: { readonly deviceId: string }) => {
   return (
     <Card
       title={texts.title}
-      actions={may("operator") && session === undefined &&
+      actions={canWrite("topology") && session === undefined &&
         <button type="button" class="button" onClick={() => setOpening(true)}>{texts.open}</button>}
     >
       {session !== undefined && (
         <div class="notice row apart" role="status">
           <span>{texts.isOpen} <Time at={session.ends_at} /></span>
-          {may("operator") && (
+          {canWrite("topology") && (
             <button
               type="button"
               class="button small"
@@ -131,7 +131,7 @@ const columnsOf = (gatewayId: string, reload: () => void): ReadonlyArray<Column<
       title: common.actions,
       kind: "tight",
       cell: (subDevice) =>
-        may("operator") && (
+        canWrite("topology") && (
           <button type="button" class="button small danger" onClick={() => askRemove(gatewayId, subDevice, reload)}>
             {texts.remove}
           </button>

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { isToCome } from "../../api/clock.ts"
 import type { Data } from "../../api/Operations.ts"
-import { hasEnded, may, noticeEnd } from "../../api/session.ts"
+import { canWrite, hasEnded, noticeEnd } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { SelectField } from "../../parts/Form.tsx"
 import { Card, Empty } from "../../parts/Page.tsx"
@@ -39,7 +39,7 @@ export const TraceTab = ({ device }: TabProps) => {
         const isOn = isToCome(until)
         const shown = kind === "" ? results : results.filter((entry) => kindOf(entry) === kind)
         return (
-          <Card title={texts.title} actions={may("operator") && <Switch deviceId={deviceId} isOn={isOn} reload={query.reload} />}>
+          <Card title={texts.title} actions={canWrite("traces") && <Switch deviceId={deviceId} isOn={isOn} reload={query.reload} />}>
             <p class="row" role="status">
               <Badge mood={isOn ? "good" : "plain"}>{isOn ? texts.on : texts.off}</Badge>
               {isOn && <span>{texts.until} <Time at={until} /></span>}

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { AreaField, Form, TextField } from "../../parts/Form.tsx"
@@ -28,7 +28,7 @@ export const Authorities = () => {
   const query = useQuery((signal) => api.certificates.listAuthorities({ signal }), [])
   return (
     <div class="stack">
-      {canOperate.value && (
+      {canWrite("certificates") && (
         <div class="row end">
           <button type="button" class="button primary" onClick={() => setSending({ what: "new" })}>
             {authorities.register}
@@ -98,7 +98,7 @@ const columnsOf = (
           >
             {common.download}
           </button>
-          {canOperate.value && (
+          {canWrite("certificates") && (
             <>
               {authority.kind !== "own" && (
                 <button

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api, downloadAddress } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite, may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { ProductField, useProducts } from "../../parts/Devices.tsx"
 import { DeleteButton, Listing } from "../../parts/Listing.tsx"
@@ -55,7 +55,7 @@ const BatchList = ({ productKey }: { readonly productKey: string }) => {
   )
   return (
     <>
-      {canOperate.value && (
+      {canWrite("batches") && (
         <div class="row end">
           <button type="button" class="button primary" onClick={() => setCreating(true)}>{devices.createBatch}</button>
         </div>
@@ -99,22 +99,22 @@ const BatchActions = (
   return (
     <div class="row">
       <a class="button small" href={`/console/devices?product=${product_key}&batch=${batch_id}`}>{devices.batch.show}</a>
-      {canOperate.value && (
-        <>
-          <a
-            class="button small"
-            href={downloadAddress(["batches", "getBatch"], { params, query: { format: "csv" } })}
-            download={`batch-${batch_id}.csv`}
-          >
-            {devices.batch.csv}
-          </a>
-          <DeleteButton
-            title={devices.batch.removeTitle(batch_id)}
-            body={devices.batch.removeBody(formatNumber(num))}
-            remove={() => api.batches.deleteBatch({ params })}
-            onDeleted={reload}
-          />
-        </>
+      {may("operator") && (
+        <a
+          class="button small"
+          href={downloadAddress(["batches", "getBatch"], { params, query: { format: "csv" } })}
+          download={`batch-${batch_id}.csv`}
+        >
+          {devices.batch.csv}
+        </a>
+      )}
+      {canWrite("batches") && (
+        <DeleteButton
+          title={devices.batch.removeTitle(batch_id)}
+          body={devices.batch.removeBody(formatNumber(num))}
+          remove={() => api.batches.deleteBatch({ params })}
+          onDeleted={reload}
+        />
       )}
     </div>
   )

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { ApiError } from "../../api/ApiError.ts"
 import { api } from "../../api/client.ts"
-import { ownProducts } from "../../api/session.ts"
+import { canWrite, ownProducts } from "../../api/session.ts"
 import { asApiError } from "../../api/useQuery.ts"
 import { ask } from "../../parts/Dialog.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
@@ -12,6 +12,10 @@ import { texts, useTexts } from "../../text/text.ts"
 import { NewJob } from "../jobs/NewJob.tsx"
 import { AddToGroup } from "./AddToGroup.tsx"
 import { SetProperties } from "./SetProperties.tsx"
+
+/** Whether there is something that may be done with them. */
+export const hasActions = (): boolean =>
+  (["devices", "bulkCommands", "jobs", "deviceGroups"] as const).some((group) => canWrite(group))
 
 /** `onDone` gets the devices that are left because it has failed for them. */
 export const BulkActions = (
@@ -34,42 +38,50 @@ export const BulkActions = (
       <strong>{common.selected(ids.length)}</strong>
       {ownProducts.value === undefined && (
         <>
-          <button type="button" class="button small" onClick={() => setOpen("properties")}>
-            {devices.setProperties}
-          </button>
-          <button type="button" class="button small" onClick={() => setOpen("job")}>{jobs.create}</button>
-          <button type="button" class="button small" onClick={() => setOpen("group")}>{groups.addTo}</button>
+          {canWrite("bulkCommands") && (
+            <button type="button" class="button small" onClick={() => setOpen("properties")}>
+              {devices.setProperties}
+            </button>
+          )}
+          {canWrite("jobs") &&
+            <button type="button" class="button small" onClick={() => setOpen("job")}>{jobs.create}</button>}
+          {canWrite("deviceGroups") &&
+            <button type="button" class="button small" onClick={() => setOpen("group")}>{groups.addTo}</button>}
         </>
       )}
-      <button type="button" class="button small" onClick={() => void change("enable")().catch(tellFailure)}>{devices.enable}</button>
-      <button
-        type="button"
-        class="button small"
-        onClick={() =>
-          ask({
-            title: devices.askDisable(ids.length),
-            body: devices.askDisableBody,
-            action: devices.disable,
-            danger: true,
-            run: change("disable")
-          })}
-      >
-        {devices.disable}
-      </button>
-      <button
-        type="button"
-        class="button small danger"
-        onClick={() =>
-          ask({
-            title: devices.askRemove(ids.length),
-            body: devices.askRemoveBody,
-            action: common.remove,
-            danger: true,
-            run: each((device_id) => api.devices.deleteDevice({ params: { device_id } }), devices.removed)
-          })}
-      >
-        {common.remove}
-      </button>
+      {canWrite("devices") && (
+        <>
+          <button type="button" class="button small" onClick={() => void change("enable")().catch(tellFailure)}>{devices.enable}</button>
+          <button
+            type="button"
+            class="button small"
+            onClick={() =>
+              ask({
+                title: devices.askDisable(ids.length),
+                body: devices.askDisableBody,
+                action: devices.disable,
+                danger: true,
+                run: change("disable")
+              })}
+          >
+            {devices.disable}
+          </button>
+          <button
+            type="button"
+            class="button small danger"
+            onClick={() =>
+              ask({
+                title: devices.askRemove(ids.length),
+                body: devices.askRemoveBody,
+                action: common.remove,
+                danger: true,
+                run: each((device_id) => api.devices.deleteDevice({ params: { device_id } }), devices.removed)
+              })}
+          >
+            {common.remove}
+          </button>
+        </>
+      )}
       {open === "properties" && <SetProperties scope={{ device_ids: ids }} count={ids.length} onClose={close} />}
       {open === "group" && <AddToGroup ids={ids} onClose={close} />}
       {open === "job" && <NewJob deviceIds={ids} onClose={close} />}

@@ -3,7 +3,7 @@
  */
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { ask, Counted } from "../../parts/Dialog.tsx"
 import { DeviceLink } from "../../parts/Devices.tsx"
@@ -72,7 +72,7 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<BulkCommand>> => {
       title: common.actions,
       kind: "tight",
       cell: ({ bulk_id, status }) =>
-        canOperate.value && status !== "cancelled" && (
+        canWrite("bulkCommands") && status !== "cancelled" && (
           <button
             type="button"
             class="button small danger"

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite, may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { deviceHref, ProductField, useProducts } from "../../parts/Devices.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
@@ -52,7 +52,7 @@ const Connect = () => {
                       onChange={(product, isTyped) => url.set({ product, device: "" }, isTyped)}
                     />
                   </Card>
-                  {productKey !== "" && canOperate.value && (
+                  {productKey !== "" && canWrite("devices") && (
                     <Card title={first.newDevice}>
                       <NewDevice key={productKey} productKey={productKey} onCreated={(device) => url.set({ device })} />
                     </Card>
@@ -117,7 +117,7 @@ const Programs = ({ deviceId, productKey }: { readonly productKey: string; reado
                 [common.deviceName, <Copied of={common.deviceName} text={device_name} />],
                 [
                   first.secret,
-                  canOperate.value
+                  may("operator")
                     ? <Copied of={first.secret} text={device_secret} />
                     : first.viewerSecret
                 ]
@@ -150,7 +150,7 @@ const Programs = ({ deviceId, productKey }: { readonly productKey: string; reado
             text={snippet(language, {
               productKey: product_key,
               deviceName: device_name,
-              deviceSecret: canOperate.value ? device_secret : "DEVICE_SECRET",
+              deviceSecret: may("operator") ? device_secret : "DEVICE_SECRET",
               host,
               port,
               authority,

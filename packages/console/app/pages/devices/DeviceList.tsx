@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import type { Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, type DeviceStatus, productOf, StatusBadge, useProducts } from "../../parts/Devices.tsx"
 import { Listing } from "../../parts/Listing.tsx"
@@ -14,7 +14,7 @@ import { Ago, Badge } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { type UrlState, useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
-import { BulkActions } from "./BulkActions.tsx"
+import { BulkActions, hasActions } from "./BulkActions.tsx"
 import { DeviceFilters, hasFilters } from "./DeviceFilters.tsx"
 
 export type DeviceRow = Item<typeof api.devices.listDevices>
@@ -64,7 +64,7 @@ export const DeviceList = () => {
               rows={rows}
               keyOf={({ device_id }) => device_id}
               nameOf={({ device_name }) => device_name}
-              selection={canOperate.value
+              selection={hasActions()
                 ? {
                   keys: selected,
                   onChange: setSelected,
@@ -99,7 +99,7 @@ const NoDevices = ({ url }: { readonly url: UrlState }) => {
     : (
       <Empty
         title={devices.emptyTitle}
-        actions={canOperate.value && <a class="button primary" href="/console/devices/connect">{devices.connect}</a>}
+        actions={canWrite("devices") && <a class="button primary" href="/console/devices/connect">{devices.connect}</a>}
       >
         {devices.emptyBody}
       </Empty>

@@ -1,7 +1,7 @@
 /**
  * All devices of the project, their batches, and commands to many of them.
  */
-import { canOperate, ownProducts } from "../../api/session.ts"
+import { canWrite, ownProducts } from "../../api/session.ts"
 import { Page, Tabs } from "../../parts/Page.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { useTexts } from "../../text/text.ts"
@@ -26,7 +26,7 @@ const Devices = () => {
       title={shell.pages.devices}
       tab={view === "list" ? undefined : devices.tabs[view]}
       lead={devices.lead}
-      actions={canOperate.value && <a class="button primary" href="/console/devices/connect">{devices.connect}</a>}
+      actions={canWrite("devices") && <a class="button primary" href="/console/devices/connect">{devices.connect}</a>}
     >
       <Tabs
         label={shell.pages.devices}

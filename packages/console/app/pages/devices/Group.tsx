@@ -4,7 +4,7 @@
 import { useEffect, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery, useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, StatusBadge } from "../../parts/Devices.tsx"
 import { ask, Dialog } from "../../parts/Dialog.tsx"
@@ -51,7 +51,7 @@ export const Group = ({ id }: { readonly id: string }) => {
           actions={
             <>
               <a class="button" href="/console/devices?view=groups">{groups.toAll}</a>
-              {canOperate.value && <Actions group={group} count={members.data?.total ?? 0} reload={reload} />}
+              {canWrite("deviceGroups") && <Actions group={group} count={members.data?.total ?? 0} reload={reload} />}
             </>
           }
         >
@@ -66,7 +66,7 @@ export const Group = ({ id }: { readonly id: string }) => {
                 rows={rows}
                 keyOf={({ device_id }) => device_id}
                 nameOf={({ device_name }) => device_name}
-                selection={canOperate.value && group.type === "static"
+                selection={canWrite("deviceGroups") && group.type === "static"
                   ? {
                     keys: selected,
                     onChange: setSelected,

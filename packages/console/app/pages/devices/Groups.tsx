@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty } from "../../parts/Page.tsx"
@@ -32,7 +32,7 @@ const GroupList = () => {
   )
   return (
     <div class="stack">
-      {canOperate.value && (
+      {canWrite("deviceGroups") && (
         <div class="row end">
           <button type="button" class="button primary" onClick={() => setCreating(true)}>{groups.create}</button>
         </div>

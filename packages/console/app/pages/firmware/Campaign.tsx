@@ -4,7 +4,7 @@
 import { useLocation, useRoute } from "preact-iso"
 import { api, nothingNamed } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Card, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
@@ -69,7 +69,7 @@ const Campaign = () => {
           href: `/console/firmware/${firmware_id}`
         }
       ]}
-      actions={task !== undefined && canOperate.value && (
+      actions={task !== undefined && canWrite("ota") && (
         <CampaignActions firmwareId={firmware_id} task={task} reload={query.reload} />
       )}
     >

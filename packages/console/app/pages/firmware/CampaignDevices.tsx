@@ -5,7 +5,7 @@
 import { useEffect, useRef } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data, Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import type { Query } from "../../api/useQuery.ts"
 import { DeviceLink } from "../../parts/Devices.tsx"
 import { ask } from "../../parts/Dialog.tsx"
@@ -89,7 +89,7 @@ const columnsOf = (task_id: string, reload: () => void): ReadonlyArray<Column<De
       cell: ({ device_id, device_name, is_app_confirm, need_app_confirm, status }) => {
         const params = { task_id, device_id }
         const run = (promise: Promise<unknown>) => void promise.then(reload, tellFailure)
-        return canOperate.value && status <= 2 && (
+        return canWrite("ota") && status <= 2 && (
           <div class="row">
             {need_app_confirm && !is_app_confirm && (
               <button

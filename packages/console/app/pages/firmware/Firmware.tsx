@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { ProductFilter, productOf, useProducts } from "../../parts/Devices.tsx"
 import { TextField } from "../../parts/Form.tsx"
@@ -42,7 +42,7 @@ const Firmware = () => {
     <Page
       title={shell.pages.firmware}
       lead={firmware.lead}
-      actions={canOperate.value && (
+      actions={canWrite("ota") && (
         <button type="button" class="button primary" onClick={() => setCreating(true)}>{firmware.upload}</button>
       )}
     >

@@ -6,7 +6,7 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import type { Data, Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Counted } from "../../parts/Dialog.tsx"
 import { DeleteButton, Listing } from "../../parts/Listing.tsx"
@@ -35,7 +35,7 @@ const FirmwareVersion = () => {
     <Page
       title={name}
       crumbs={[{ title: shell.pages.firmware, href: "/console/firmware" }]}
-      actions={query.data !== undefined && canOperate.value && (
+      actions={query.data !== undefined && canWrite("ota") && (
         <DeleteButton
           title={firmware.removeTitle(name)}
           body={
@@ -100,7 +100,7 @@ const Campaigns = ({ firmware: data }: { readonly firmware: Data<typeof api.ota.
   return (
     <Card
       title={campaigns.title}
-      actions={canOperate.value && (
+      actions={canWrite("ota") && (
         <button type="button" class="button primary" onClick={() => setCreating(true)}>{campaigns.create}</button>
       )}
     >

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import type { Data } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink } from "../../parts/Devices.tsx"
 import { ask, Dialog } from "../../parts/Dialog.tsx"
@@ -46,7 +46,7 @@ export const Verification = (
   return (
     <Card
       title={verify.title}
-      actions={canOperate.value && canStart && (
+      actions={canWrite("ota") && canStart && (
         <button type="button" class="button" onClick={() => setStarting(true)}>{verify.start}</button>
       )}
     >
@@ -77,7 +77,7 @@ export const Verification = (
                   { id: "runs", title: campaign.runs, cell: ({ version }) => version }
                 ]}
               />
-              {status === verifying && canOperate.value && (
+              {status === verifying && canWrite("ota") && (
                 <div class="row end">
                   <button type="button" class="button danger" onClick={() => askDecide(task_id, false)}>
                     {verify.failed}

@@ -5,7 +5,7 @@
 import { useEffect, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { now } from "../../api/clock.ts"
-import { may } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery, useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, useProducts } from "../../parts/Devices.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
@@ -44,7 +44,7 @@ export const AddSession = ({ gatewayId, topology }: {
           onStopped={query.reload}
         />
       )}
-      {may("operator") && (
+      {canWrite("topology") && (
         <div class="row">
           <button type="button" class={session === "" ? "button primary" : "button"} onClick={() => setStarting(true)}>
             {session === "" ? gateways.start : gateways.startAnother}
@@ -94,7 +94,7 @@ const OpenSession = ({ gatewayId, onStopped, sessionId, topology, until }: {
     <Card
       title={isOpen ? gateways.open : gateways.over}
       actions={isOpen
-        ? may("operator") && (
+        ? canWrite("topology") && (
           <button type="button" class="button" onClick={() => void stop().catch(tellFailure)}>{gateways.stop}</button>
         )
         : (

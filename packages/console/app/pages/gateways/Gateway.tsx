@@ -5,7 +5,7 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import type { Data } from "../../api/Operations.ts"
-import { may } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, StatusBadge } from "../../parts/Devices.tsx"
 import { ask } from "../../parts/Dialog.tsx"
@@ -111,7 +111,7 @@ const Topology = ({ gatewayId, name, reload, subDevices }: {
               rows={shown}
               keyOf={({ device_id }) => device_id}
               nameOf={({ device_name }) => device_name}
-              selection={may("operator")
+              selection={canWrite("topology")
                 ? {
                   keys: selected,
                   onChange: setSelected,

@@ -4,7 +4,7 @@
 import { useRoute } from "preact-iso"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { DeviceLink } from "../../parts/Devices.tsx"
 import { ask } from "../../parts/Dialog.tsx"
@@ -32,7 +32,7 @@ const Job = () => {
       title={query.data?.name ?? job_id}
       lead={query.data?.description}
       crumbs={[{ title: shell.pages.jobs, href: "/console/jobs" }]}
-      actions={query.data !== undefined && canOperate.value && <Actions job={query.data} reload={query.reload} />}
+      actions={query.data !== undefined && canWrite("jobs") && <Actions job={query.data} reload={query.reload} />}
     >
       <div class="stack">
         <Shown query={query}>

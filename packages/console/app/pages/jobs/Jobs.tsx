@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
@@ -37,7 +37,7 @@ const Jobs = () => {
     <Page
       title={shell.pages.jobs}
       lead={jobs.lead}
-      actions={canOperate.value && (
+      actions={canWrite("jobs") && (
         <button type="button" class="button primary" onClick={() => setCreating(true)}>{jobs.create}</button>
       )}
     >

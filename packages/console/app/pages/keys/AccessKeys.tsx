@@ -5,7 +5,7 @@ import { type Signal, useSignal } from "@preact/signals"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { may, session } from "../../api/session.ts"
+import { canWrite, may, session } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Counted } from "../../parts/Dialog.tsx"
 import { CheckField } from "../../parts/Form.tsx"
@@ -38,7 +38,8 @@ const AccessKeyList = () => {
     <Page
       title={shell.pages.keys}
       lead={keys.lead}
-      actions={<button type="button" class="button primary" onClick={() => setCreating(true)}>{keys.create}</button>}
+      actions={canWrite("projects", "admin") &&
+        <button type="button" class="button primary" onClick={() => setCreating(true)}>{keys.create}</button>}
     >
       <Listing query={query} empty={<Empty title={keys.empty} />}>
         {(rows) => (
@@ -74,7 +75,7 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<AccessKey>> => {
       title: common.actions,
       kind: "tight",
       // The key of the cloud's owner comes from the configuration of the server.
-      cell: (key) => key.role !== "owner" && <Remove accessKey={key} reload={reload} />
+      cell: (key) => key.role !== "owner" && canWrite("projects", "admin") && <Remove accessKey={key} reload={reload} />
     }
   ]
 }

@@ -5,7 +5,7 @@ import { useRoute } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { may } from "../../api/session.ts"
+import { canWrite, may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, StatusBadge } from "../../parts/Devices.tsx"
 import { Counted } from "../../parts/Dialog.tsx"
@@ -34,7 +34,7 @@ const MeshNetwork = () => {
     (signal) => api.mesh.getMeshNetwork({ params: { network_key: networkKey }, signal }),
     [networkKey]
   )
-  const actions = may("operator") && query.data !== undefined && (
+  const actions = canWrite("mesh") && query.data !== undefined && (
     <>
       <button type="button" class="button" onClick={() => setSending(true)}>{mesh.send}</button>
       <DeleteButton
@@ -150,7 +150,7 @@ const columnsOf = (
     },
     { id: "created", title: mesh.joined, kind: "tight", cell: ({ created_at }) => <Time at={created_at} /> }
   ]
-  if (!may("operator")) return columns
+  if (!canWrite("mesh")) return columns
   return [...columns, {
     id: "actions",
     title: common.actions,

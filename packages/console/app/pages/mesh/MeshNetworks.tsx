@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { may } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
@@ -25,7 +25,7 @@ const MeshNetworks = () => {
     (signal) => api.mesh.listMeshNetworks({ query: { page: url.page, page_size: 50 }, signal }),
     [url.page]
   )
-  const create = may("operator") && (
+  const create = canWrite("mesh") && (
     <button type="button" class="button primary" onClick={() => setCreating(true)}>{mesh.create}</button>
   )
   return (
@@ -53,7 +53,7 @@ const columnsOf = (): ReadonlyArray<Column<Network>> => {
       title: mesh.networkKey,
       cell: ({ network_key }) =>
         // The key is the name of a network: who may not read it cannot open the network.
-        may("operator")
+        canWrite("mesh")
           ? <a class="mono" href={`/console/mesh/${network_key}`}>{network_key}</a>
           : <span class="soft">{mesh.hidden}</span>
     },

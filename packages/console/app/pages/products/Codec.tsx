@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body, Data } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { ObjectField, objectOf } from "../../parts/Fields.tsx"
 import { AreaField, Form, SelectField } from "../../parts/Form.tsx"
@@ -50,7 +50,7 @@ const Editor = (
     <div class="stack">
       <Card
         title={stored.codec === null ? words.none : words.version(stored.version)}
-        actions={stored.codec !== null && canOperate.value && (
+        actions={stored.codec !== null && canWrite("codecs") && (
           <DeleteButton
             title={words.removeTitle}
             body={words.removeBody}
@@ -61,7 +61,7 @@ const Editor = (
       >
         <p class="soft">{words.lead}</p>
         {stored.codec !== null && <p class="soft small">{common.changed}: <Time at={stored.updated_at} /></p>}
-        {canOperate.value
+        {canWrite("codecs")
           ? (
             <Form
               submit={common.save}
@@ -91,7 +91,7 @@ const Editor = (
           )
           : <pre tabIndex={0}><code>{text}</code></pre>}
       </Card>
-      {canOperate.value && <Trial productKey={productKey} codec={codec} />}
+      {canWrite("codecs") && <Trial productKey={productKey} codec={codec} />}
     </div>
   )
 }

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data, Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery, useQuery } from "../../api/useQuery.ts"
 import { DeviceLink } from "../../parts/Devices.tsx"
 import { ask, Counted } from "../../parts/Dialog.tsx"
@@ -35,7 +35,7 @@ export const Configuration = ({ productKey }: { readonly productKey: string }) =
         <div class="stack">
           <Card
             title={results[0] === undefined ? words.none : words.version(results[0].version)}
-            actions={canOperate.value && results.length > 0 && (
+            actions={canWrite("configurations") && results.length > 0 && (
               <Actions productKey={productKey} versions={results.length} reload={query.reload} />
             )}
           >
@@ -74,7 +74,7 @@ const Content = (
     take: (stored) => setDraft(draftOf(stored))
   })
   const params = { product_key: productKey }
-  if (!canOperate.value) return stored === undefined ? null : <pre tabIndex={0}><code>{stored.content}</code></pre>
+  if (!canWrite("configurations")) return stored === undefined ? null : <pre tabIndex={0}><code>{stored.content}</code></pre>
   return (
     <Form
       submit={common.save}

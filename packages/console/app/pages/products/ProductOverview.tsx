@@ -3,7 +3,7 @@
  */
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite, may } from "../../api/session.ts"
 import { tellFailure } from "../../parts/toasts.tsx"
 import type { Product } from "../../parts/Devices.tsx"
 import { ask, Counted, Dialog } from "../../parts/Dialog.tsx"
@@ -33,7 +33,7 @@ export const ProductOverview = ({ product, reload }: { readonly product: Product
         <>
           <a class="button" href={`/console/devices?product=${product_key}`}>{products.devices}</a>
           <a class="button" href={`/console/firmware?product=${product_key}`}>{products.firmware}</a>
-          {canOperate.value && (
+          {canWrite("products") && (
             <>
               <a class="button" href={`/console/devices/connect?product=${product_key}`}>{products.connect}</a>
               <button type="button" class="button" onClick={() => setEditing(true)}>{common.edit}</button>
@@ -95,27 +95,29 @@ const Secret = (
   }
 ) => {
   const { products } = useTexts()
-  if (!canOperate.value) return <span class="soft">{products.secretHidden}</span>
+  if (!may("operator")) return <span class="soft">{products.secretHidden}</span>
   return (
     <span class="row">
       <code class="wrap">{secret}</code>
       <CopyButton text={secret} of={products.secret} />
-      <button
-        type="button"
-        class="button small"
-        onClick={() =>
-          ask({
-            title: products.rotateTitle,
-            body: products.rotateBody,
-            action: products.rotate,
-            run: async () => {
-              await api.products.rotateProductSecret({ params: { product_key: productKey }, payload: {} })
-              reload()
-            }
-          })}
-      >
-        {products.rotate}
-      </button>
+      {canWrite("products") && (
+        <button
+          type="button"
+          class="button small"
+          onClick={() =>
+            ask({
+              title: products.rotateTitle,
+              body: products.rotateBody,
+              action: products.rotate,
+              run: async () => {
+                await api.products.rotateProductSecret({ params: { product_key: productKey }, payload: {} })
+                reload()
+              }
+            })}
+        >
+          {products.rotate}
+        </button>
+      )}
     </span>
   )
 }

@@ -2,7 +2,7 @@
  * The products of the project.
  */
 import { useState } from "preact/hooks"
-import { canOperate, ownProducts } from "../../api/session.ts"
+import { canWrite, ownProducts } from "../../api/session.ts"
 import { Page } from "../../parts/Page.tsx"
 import { useTexts } from "../../text/text.ts"
 import { NewProduct } from "./NewProduct.tsx"
@@ -11,7 +11,7 @@ import { ProductList } from "./ProductList.tsx"
 const Products = () => {
   const { products, shell } = useTexts()
   const [isCreating, setCreating] = useState(false)
-  const create = canOperate.value && ownProducts.value === undefined && (
+  const create = canWrite("products") && ownProducts.value === undefined && (
     <button type="button" class="button primary" onClick={() => setCreating(true)}>{products.create}</button>
   )
   return (

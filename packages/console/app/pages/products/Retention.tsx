@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
@@ -26,7 +26,7 @@ export const Retention = ({ productKey }: { readonly productKey: string }) => {
   return (
     <Card
       title={words.title}
-      actions={canOperate.value && (
+      actions={canWrite("historyRetention") && (
         <button
           type="button"
           class="button small"

@@ -3,7 +3,7 @@
  */
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { may } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { AreaField, Form } from "../../parts/Form.tsx"
@@ -25,7 +25,7 @@ export const SigningKey = ({ productKey }: { readonly productKey: string }) => {
       {(key) => (
         <Card
           title={words.title}
-          actions={may("admin") && (
+          actions={canWrite("ota", "admin") && (
             <>
               <button type="button" class="button small" onClick={() => setSetting(true)}>{words.set}</button>
               {"key_id" in key && (

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { may, session } from "../../api/session.ts"
+import { canWrite, may, session } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Counted, Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
@@ -29,7 +29,7 @@ const Projects = () => {
     if (chosen === current.project_id) return current.project_name ?? chosen
     return (await api.projects.getProject({ params: { project_id: chosen }, signal })).name
   }, [chosen])
-  const create = may("owner") && (
+  const create = canWrite("projects", "owner") && (
     <button type="button" class="button primary" onClick={() => setCreating(true)}>{projects.create}</button>
   )
   return (

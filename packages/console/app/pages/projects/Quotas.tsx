@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { may } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
@@ -54,7 +54,7 @@ export const Quotas = ({ projectId }: { readonly projectId: string }) => {
               }
             ]}
           />
-          {may("owner") && (
+          {canWrite("quotas", "owner") && (
             <div class="row end">
               <button type="button" class="button" onClick={() => setChanging(true)}>{projects.change}</button>
             </div>

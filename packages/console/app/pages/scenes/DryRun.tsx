@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body, Data } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite, may } from "../../api/session.ts"
 import { ProductField, useProducts } from "../../parts/Devices.tsx"
 import { ObjectField, objectOf } from "../../parts/Fields.tsx"
 import { Form, SelectField, TextField } from "../../parts/Form.tsx"
@@ -18,9 +18,9 @@ type SampleType = Sample["type"]
 
 export const DryRun = (props: { readonly scene: StoredScene }) => {
   const { common } = useTexts()
-  return canOperate.value
+  return canWrite("scenes")
     ? <DryRunForm {...props} />
-    : <Empty title={common.needsRole(common.roles.operator)} />
+    : <Empty title={may("operator") ? common.notByKey : common.needsRole(common.roles.operator)} />
 }
 
 const DryRunForm = ({ scene }: { readonly scene: StoredScene }) => {

@@ -4,7 +4,7 @@
 import { useRoute } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { ask, Counted } from "../../parts/Dialog.tsx"
 import { DeleteButton } from "../../parts/Listing.tsx"
@@ -59,7 +59,7 @@ const StoredScenePage = ({ id, tab: given }: { readonly id: string; readonly tab
       tab={tab === "edit" ? undefined : scenes.tabs[tab]}
       lead={query.data === undefined ? undefined : <SceneStatus {...query.data} />}
       crumbs={[{ title: shell.pages.scenes, href: "/console/scenes" }]}
-      actions={query.data !== undefined && canOperate.value && <Actions scene={query.data} reload={query.reload} />}
+      actions={query.data !== undefined && canWrite("scenes") && <Actions scene={query.data} reload={query.reload} />}
     >
       {query.error?.isMissing !== true && <Tabs
         label={shell.pages.scenes}

@@ -2,7 +2,7 @@
  * Writes a scene.
  */
 import { useEffect, useRef, useState } from "preact/hooks"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
 import { Json } from "../../parts/Small.tsx"
@@ -93,7 +93,7 @@ export const SceneForm = (
     </div>
   )
   // Viewers see the same, and change nothing.
-  if (!canOperate.value) return <fieldset disabled>{fields}</fieldset>
+  if (!canWrite("scenes")) return <fieldset disabled>{fields}</fieldset>
   return <Form submit={common.save} onSubmit={save}>{fields}</Form>
 }
 

@@ -4,7 +4,7 @@
 import { api } from "../../api/client.ts"
 import { isToCome } from "../../api/clock.ts"
 import type { Item } from "../../api/Operations.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { SelectField, TextField } from "../../parts/Form.tsx"
 import { Listing } from "../../parts/Listing.tsx"
@@ -39,7 +39,7 @@ const Scenes = () => {
     <Page
       title={shell.pages.scenes}
       lead={scenes.lead}
-      actions={canOperate.value && <a class="button primary" href="/console/scenes/new">{scenes.create}</a>}
+      actions={canWrite("scenes") && <a class="button primary" href="/console/scenes/new">{scenes.create}</a>}
     >
       <div class="stack">
         <div class="filters">
@@ -88,7 +88,7 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<Scene>> => {
       title: common.actions,
       kind: "tight",
       cell: ({ id, status }) =>
-        canOperate.value && (
+        canWrite("scenes") && (
           <button
             type="button"
             class="button small"

@@ -4,7 +4,7 @@
 import { useRoute } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { canOperate } from "../../api/session.ts"
+import { canWrite } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Form } from "../../parts/Form.tsx"
@@ -34,7 +34,7 @@ const Subscription = () => {
     <Page
       title={query.data?.name ?? subscription_id}
       crumbs={[{ title: shell.pages.subscriptions, href: "/console/subscriptions" }]}
-      actions={query.data !== undefined && canOperate.value && (
+      actions={query.data !== undefined && canWrite("subscriptions") && (
         <Actions subscription={query.data} reload={query.reload} />
       )}
     >
@@ -90,7 +90,7 @@ const Push = (
   return (
     <Card
       title={subscriptions.push}
-      actions={push.status === "paused" && canOperate.value && (
+      actions={push.status === "paused" && canWrite("subscriptions") && (
         <button type="button" class="button primary" onClick={() => void resume().catch(tellFailure)}>
           {subscriptions.resume}
         </button>

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { canOperate, may } from "../../api/session.ts"
+import { canWrite, may } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
@@ -41,7 +41,7 @@ const Subscriptions = () => {
     <Page
       title={shell.pages.subscriptions}
       lead={subscriptions.lead}
-      actions={canOperate.value && (
+      actions={canWrite("subscriptions") && (
         <button type="button" class="button primary" onClick={() => setCreating(true)}>{subscriptions.create}</button>
       )}
     >

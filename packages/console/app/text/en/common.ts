@@ -72,6 +72,7 @@ export const common = {
   details: "Details",
   more: "More",
   needsRole: (role: string) => `This needs the role ${role}`,
+  notByKey: "Your access key is limited to other operations",
   plotEmpty: (title: string) => `${title}: no values`,
   plotWords: (title: string, least: string, most: string, last: string) =>
     `${title}: from ${least} to ${most}, ${last} at last`,

@@ -71,6 +71,7 @@ export const common: Texts["common"] = {
   details: "详情",
   more: "更多",
   needsRole: (role) => `需要角色“${role}”`,
+  notByKey: "您的访问密钥仅限于其他操作",
   plotEmpty: (title) => `${title}：没有数据`,
   plotWords: (title, least, most, last) => `${title}：最小 ${least}，最大 ${most}，最新 ${last}`,
   productLabel: "产品",

@@ -1,7 +1,7 @@
 /**
  * What one can ask of a device.
  */
-import { may } from "../../../api/session.ts"
+import { canWrite, may } from "../../../api/session.ts"
 import { Empty } from "../../../parts/Page.tsx"
 import { useTexts } from "../../../text/text.ts"
 import type { TabProps } from "../DeviceTab.ts"
@@ -11,8 +11,12 @@ import { ServiceForm } from "./ServiceForm.tsx"
 
 export const ControlTab = (props: TabProps) => {
   const { common, device: { control } } = useTexts()
-  if (!may("operator")) {
-    return <Empty title={control.operatorsOnly}>{common.needsRole(common.roles.operator)}</Empty>
+  if (!canWrite("commands")) {
+    return (
+      <Empty title={control.operatorsOnly}>
+        {may("operator") ? common.notByKey : common.needsRole(common.roles.operator)}
+      </Empty>
+    )
   }
   if (props.device.enabled_status === "disable") return <Empty title={control.disabled}>{control.disabledHint}</Empty>
   return (

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
 import type { Data } from "../../../api/Operations.ts"
-import { may } from "../../../api/session.ts"
+import { canWrite } from "../../../api/session.ts"
 import { useQuery } from "../../../api/useQuery.ts"
 import { ask, Dialog } from "../../../parts/Dialog.tsx"
 import { AreaField, Form, SelectField, TextField } from "../../../parts/Form.tsx"
@@ -29,7 +29,7 @@ export const Certificates = ({ device }: TabProps) => {
   return (
     <Card
       title={texts.title}
-      actions={may("operator") &&
+      actions={canWrite("certificates") &&
         <button type="button" class="button small" onClick={() => setIssuing(true)}>{texts.issue}</button>}
     >
       <Shown query={query}>
@@ -75,7 +75,7 @@ const columnsOf = (deviceId: string, reload: () => void): ReadonlyArray<Column<C
           >
             {common.download}
           </button>
-          {may("operator") && status === "active" && (
+          {canWrite("certificates") && status === "active" && (
             <button type="button" class="button small danger" onClick={() => askRevoke(deviceId, serial, reload)}>
               {texts.revoke}
             </button>

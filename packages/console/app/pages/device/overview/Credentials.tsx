@@ -3,7 +3,7 @@
  */
 import { useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
-import { may } from "../../../api/session.ts"
+import { canWrite, may } from "../../../api/session.ts"
 import { Dialog } from "../../../parts/Dialog.tsx"
 import { Form, SelectField } from "../../../parts/Form.tsx"
 import { Card } from "../../../parts/Page.tsx"
@@ -44,7 +44,9 @@ const Secret = ({ device, reload }: Pick<TabProps, "device" | "reload">) => {
           })}
           label={texts.copyTriple}
         />
-        <button type="button" class="button small danger" onClick={() => setRotating(true)}>{texts.rotate}</button>
+        {canWrite("devices") && (
+          <button type="button" class="button small danger" onClick={() => setRotating(true)}>{texts.rotate}</button>
+        )}
       </div>
       {isRotating && (
         <Rotate

@@ -3,7 +3,7 @@
  */
 import { useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
-import { may } from "../../../api/session.ts"
+import { canWrite } from "../../../api/session.ts"
 import { useQuery } from "../../../api/useQuery.ts"
 import { Dialog } from "../../../parts/Dialog.tsx"
 import { Form, TextField } from "../../../parts/Form.tsx"
@@ -22,7 +22,7 @@ export const Identity = ({ device, reload }: TabProps) => {
   return (
     <Card
       title={identity.title}
-      actions={may("operator") &&
+      actions={canWrite("devices") &&
         <button type="button" class="button small" onClick={() => setNaming(true)}>{identity.rename}</button>}
     >
       <Facts

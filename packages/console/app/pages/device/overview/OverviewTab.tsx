@@ -1,7 +1,7 @@
 /**
  * What a device is, how it is, and what it has said last.
  */
-import { may } from "../../../api/session.ts"
+import { canWrite } from "../../../api/session.ts"
 import type { TabProps } from "../DeviceTab.ts"
 import { PresenceHistory } from "../presence/PresenceHistory.tsx"
 import { Credentials } from "./Credentials.tsx"
@@ -22,7 +22,7 @@ export const OverviewTab = (props: TabProps) => (
         <Presence {...props} />
         <Identity {...props} />
         <Credentials {...props} />
-        {may("operator") && <Lifecycle {...props} />}
+        {canWrite("devices") && <Lifecycle {...props} />}
       </div>
     </div>
     <PresenceHistory {...props} />

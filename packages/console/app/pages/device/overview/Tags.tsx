@@ -3,7 +3,7 @@
  */
 import { useRef, useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
-import { may, ownProducts } from "../../../api/session.ts"
+import { canWrite, ownProducts } from "../../../api/session.ts"
 import { Dialog } from "../../../parts/Dialog.tsx"
 import { Form, TextField } from "../../../parts/Form.tsx"
 import { Card } from "../../../parts/Page.tsx"
@@ -19,7 +19,7 @@ export const Tags = ({ device, reload }: TabProps) => {
   return (
     <Card
       title={texts.title}
-      actions={may("operator") &&
+      actions={canWrite("devices") &&
         <button type="button" class="button small" onClick={() => setEditing(true)}>{texts.edit}</button>}
     >
       {tags.length === 0

@@ -3,7 +3,7 @@
  * writes it anew.
  */
 import { useState } from "preact/hooks"
-import { canOperate } from "../../../api/session.ts"
+import { canWrite } from "../../../api/session.ts"
 import { Dialog } from "../../../parts/Dialog.tsx"
 import { Badge } from "../../../parts/Small.tsx"
 import { useTexts } from "../../../text/text.ts"
@@ -30,7 +30,7 @@ export const Elements = (
         <section key={list} class="stack tight">
           <div class="row apart">
             <h3>{words[list]}</h3>
-            {canOperate.value && (
+            {canWrite("thingModels") && (
               <button
                 type="button"
                 class="button small"
@@ -46,7 +46,7 @@ export const Elements = (
                 <span class="wrap">
                   <strong>{element.name}</strong> <code>{element.id}</code> <Badge>{summaryOf(element)}</Badge>
                 </span>
-                {canOperate.value && (
+                {canWrite("thingModels") && (
                   <span class="row">
                     <button
                       type="button"

@@ -2,7 +2,7 @@
  * Thing models as files, in the three forms.
  */
 import { useState } from "preact/hooks"
-import { canOperate } from "../../../api/session.ts"
+import { canWrite } from "../../../api/session.ts"
 import { SelectField } from "../../../parts/Form.tsx"
 import { download } from "../../../parts/Small.tsx"
 import { useTexts } from "../../../text/text.ts"
@@ -44,7 +44,7 @@ export const ImportExport = (
         >
           {words.exportAs}
         </button>
-        {canOperate.value && (
+        {canWrite("thingModels") && (
           <label class="button">
             {words.importFile}
             <input

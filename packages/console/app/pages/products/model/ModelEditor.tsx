@@ -3,7 +3,7 @@
  */
 import { useMemo, useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
-import { canOperate } from "../../../api/session.ts"
+import { canWrite, may } from "../../../api/session.ts"
 import { useQuery } from "../../../api/useQuery.ts"
 import { ask } from "../../../parts/Dialog.tsx"
 import { AreaField } from "../../../parts/Form.tsx"
@@ -55,7 +55,7 @@ const Editor = (
     readonly reload: () => void
   }
 ) => {
-  const { products: { model: words } } = useTexts()
+  const { common, products: { model: words } } = useTexts()
   const [source, setSource] = useState(stored.source)
   const [isSaving, setSaving] = useState(false)
   const checked = useMemo(() => check.check("metadata", source), [source])
@@ -101,7 +101,7 @@ const Editor = (
           tell([words.imported, ...warnings].join(" "))
         }}
       />
-      {!canOperate.value && <p class="notice">{words.viewer}</p>}
+      {!canWrite("thingModels") && <p class="notice">{may("operator") ? common.notByKey : words.viewer}</p>}
       {newer !== undefined && <p class="notice warn" role="alert">{words.savedMeanwhile}</p>}
       <div class="halves">
         <Card title={words.form}>
@@ -130,7 +130,7 @@ const Editor = (
           <Comparison difference={check.compare(base.source, checked.metadata)} />
         </Card>
       )}
-      {canOperate.value && (
+      {canWrite("thingModels") && (
         <div class="row end">
           {!isChanged && <span class="soft">{words.unchanged}</span>}
           <button

@@ -2,7 +2,7 @@
  * The latest versions of a thing model, what differs between two, and the way back.
  */
 import { api } from "../../../api/client.ts"
-import { canOperate } from "../../../api/session.ts"
+import { canWrite } from "../../../api/session.ts"
 import { useQuery } from "../../../api/useQuery.ts"
 import { ask } from "../../../parts/Dialog.tsx"
 import { SelectField } from "../../../parts/Form.tsx"
@@ -78,7 +78,7 @@ export const Versions = ({ productKey }: { readonly productKey: string }) => {
                   title: common.actions,
                   kind: "tight",
                   cell: ({ thing_model, version }) =>
-                    canOperate.value && version !== latest.version && (
+                    canWrite("thingModels") && version !== latest.version && (
                       <button
                         type="button"
                         class="button small"
