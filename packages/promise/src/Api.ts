@@ -24,14 +24,14 @@ export type Operation<Endpoint extends HttpApiEndpoint.ConstraintRequest> = (
     : [request: RequestOf<PartsOf<ClientRequest<Endpoint>>>]
 ) => Promise<DataOf<HttpApiClient.SuccessType<Endpoint["~Success"]>>>
 
-/** The groups of the API with their operations. */
+/** The groups of the API with their operations. The stream of `events` never ends: `subscribe` has them one by one. */
 export type Operations = {
-  readonly [Group in ApiGroup as Group["identifier"]]: {
+  readonly [Group in ApiGroup as Exclude<Group["identifier"], "events">]: {
     readonly [Endpoint in EndpointOf<Group> as Endpoint["identifier"]]: Operation<Endpoint>
   }
 }
 
-/** Has a member for each group of the API, with a function for each of its operations. */
+/** Has a member for each group of the API but `events`, with a function for each of its operations. */
 export interface Api extends Operations {
   /**
    * The events of the subscription with this name, which is created if there is
@@ -97,9 +97,9 @@ const apiOf = (client: Client, runner: Runner): Api => ({
   withSignal: (signal) => apiOf(client, runner.withSignal(signal))
 })
 
-const operationsOf = (client: Client, runner: Runner): Operations =>
+const operationsOf = ({ events: _endless, ...groups }: Client, runner: Runner): Operations =>
   Object.fromEntries(
-    Object.entries(client).map(([name, group]) => [
+    Object.entries(groups).map(([name, group]) => [
       name,
       Object.fromEntries(
         Object.entries(group as object as Readonly<Record<string, (request: object) => Effect.Effect<unknown>>>).map(

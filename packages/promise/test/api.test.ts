@@ -94,6 +94,8 @@ it("types: requests that do not fit are refused", async () => {
   await rejected(api.devices.listDevices({ query: { status: "asleep" } }))
   // @ts-expect-error there is no such operation
   assert.isUndefined(api.devices.explodeDevice)
+  // @ts-expect-error a promise of the stream of events would never resolve
+  assert.isUndefined(api.events)
 })
 
 it("a refusal rejects with the code of the response, and its data", async () => {
