@@ -87,7 +87,8 @@ const make = Effect.fnUntraced(function*(port: number) {
   }, Effect.scoped)
 
   const fork = yield* FiberSet.makeRuntime()
-  const server = createServer((socket) => {
+  // A device whose network is gone does not say so: TCP asks for it after 30 seconds of silence.
+  const server = createServer({ keepAlive: true, keepAliveInitialDelay: 30_000 }, (socket) => {
     // A connection that breaks ends its lines; nobody else has to hear of it.
     socket.on("error", () => {})
     fork(Effect.ensuring(Effect.ignore(serve(socket)), Effect.sync(() => end(socket))))
