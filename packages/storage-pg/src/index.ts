@@ -49,7 +49,7 @@ import type {
   StoreHealth
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, type Redacted } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as ActivityStore from "./ActivityStore.ts"
@@ -213,6 +213,10 @@ const connect = (options: PgClient.PgPoolConfig) =>
 /** Short statements of many fibers share connections; reads of many rows have others. */
 const client = ({ connections = 10, url }: Options) =>
   Layer.effectContext(Effect.gen(function*() {
+    // Such as a variable of the environment that is not set: the driver would take a database of its own choice.
+    if (!Redacted.isRedacted(url) || typeof Redacted.value(url) !== "string") {
+      return yield* Effect.die(new TypeError("url: expected Redacted.make of a text such as postgres://host/database"))
+    }
     // Without room for a connection, the pool would wait for ever.
     if (!(connections >= 1)) {
       return yield* Effect.die(new TypeError(`connections: expected a number from 1 on, not ${connections}`))

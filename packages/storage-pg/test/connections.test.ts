@@ -128,6 +128,21 @@ it.live.each([0, NaN])("%s connections are refused by name", (connections) =>
     })
   }).pipe(Effect.scoped))
 
+it.live.each([
+  ["no address", undefined],
+  ["an address in plain text", "postgres://cloud:secret@127.0.0.1/cloud"],
+  ["an address of a variable that is not set", Redacted.make(undefined)]
+])("%s is refused by name", ([, url]) =>
+  Effect.gen(function*() {
+    // @ts-expect-error for those that do not check types
+    const storage = StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
+    const cause = yield* Effect.flip(Effect.sandbox(Layer.build(storage)))
+    assert.deepInclude(Cause.squash(cause), {
+      name: "TypeError",
+      message: "url: expected Redacted.make of a text such as postgres://host/database"
+    })
+  }).pipe(Effect.scoped))
+
 it.live("what a database that takes no connections refuses can be repeated", () =>
   Effect.gen(function*() {
     const url = yield* newDatabase

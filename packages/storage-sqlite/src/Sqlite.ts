@@ -45,10 +45,12 @@ export class Sqlite extends Context.Service<
   static readonly layer = ({ filename }: Options): Layer.Layer<Sqlite, DatabaseError> =>
     Layer.effect(
       Sqlite,
-      Effect.map(
-        Effect.acquireRelease(open(filename), ({ close }) => Effect.sync(close)),
-        ({ database }) => make(database, dirname(filename))
-      )
+      typeof filename === "string"
+        ? Effect.map(
+          Effect.acquireRelease(open(filename), ({ close }) => Effect.sync(close)),
+          ({ database }) => make(database, dirname(filename))
+        )
+        : Effect.die(new TypeError(`filename: expected the path of a file, not ${String(filename)}`))
     )
 }
 

@@ -1,6 +1,6 @@
 import { StoreError } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, References } from "effect"
+import { Cause, Effect, Layer, References } from "effect"
 import { join } from "node:path"
 import { temporaryDirectory } from "../../../vitest.storages.ts"
 import { Sqlite } from "../src/Sqlite.ts"
@@ -54,6 +54,15 @@ it.live("what is written beside transactions that are undone stays, however the 
       )
     })
     assert.deepStrictEqual(yield* all, cases.map(({ n }) => n))
+  }).pipe(Effect.scoped))
+
+it.live("a file that is not named is refused by name", () =>
+  Effect.gen(function*() {
+    const cause = yield* Effect.flip(Effect.sandbox(open(undefined as never)))
+    assert.deepInclude(Cause.squash(cause), {
+      name: "TypeError",
+      message: "filename: expected the path of a file, not undefined"
+    })
   }).pipe(Effect.scoped))
 
 it.live("a file belongs to one at a time", () =>
