@@ -6,6 +6,7 @@ import type { DeviceId, HistoryAddition } from "@device-cloud/core"
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { dayOf, type EntryKind, type Gathered, HistoryEntries, signs } from "./HistoryEntries.ts"
+import { keepOf } from "./HistoryPlace.ts"
 import { texts, wholeNumbers } from "./PgParameters.ts"
 import { decode } from "./SegmentCodec.ts"
 import { insertSegments, segmentsOf } from "./Segments.ts"
@@ -28,7 +29,8 @@ export const append = (sql: Sql, additions: ReadonlyArray<HistoryAddition>): Eff
     const fresh = yield* withoutKnown(sql, entries.all)
     const [place] = yield* sql<{ readonly keep: number }>`SELECT keep_days AS keep FROM history_place`
     const today = dayOf(yield* Clock.currentTimeMillis)
-    const segments = yield* segmentsOf(sql, fresh, () => place!.keep, today)
+    const keeps = yield* keepOf(sql, [...numbers.values()])
+    const segments = yield* segmentsOf(sql, fresh, (device) => keeps.get(device) ?? place!.keep, today)
     if (segments.length > 0) yield* sql.withTransaction(insertSegments(sql, segments))
   })
 

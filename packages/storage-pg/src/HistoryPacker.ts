@@ -13,7 +13,7 @@ import { kindNumber } from "./FeedRow.ts"
 import { dayOf, type EntryKind, HistoryEntries } from "./HistoryEntries.ts"
 import { mergeSegments } from "./HistoryMerger.ts"
 import { dropOldParts } from "./HistoryParts.ts"
-import { isDue, renew, withLease } from "./HistoryPlace.ts"
+import { isDue, keepOf, renew, withLease } from "./HistoryPlace.ts"
 import { entriesOf } from "./HistoryReads.ts"
 import { inOrder } from "./OrderedReads.ts"
 import { wholeNumbers } from "./PgParameters.ts"
@@ -148,16 +148,6 @@ const packSome = Effect.fnUntraced(function*(sql: Sql, horizon: bigint, enough: 
   }))
   return moved && next < horizon
 })
-
-/** The days to keep what each device says; a device that is gone has none. */
-const keepOf = (sql: Sql, devices: ReadonlyArray<number>) =>
-  Effect.map(
-    sql<{ readonly id: bigint; readonly keep: number }>`
-      SELECT device.id, coalesce(history_retention.days, history_place.keep_days) AS keep
-      FROM device LEFT JOIN history_retention USING (product_key) CROSS JOIN history_place
-      WHERE device.id = ANY(${wholeNumbers(devices)}::bigint[])`,
-    (rows) => new Map(rows.map(({ id, keep }) => [Number(id), keep]))
-  )
 
 /**
  * Removes the segments of devices that were deleted since the last time. They are

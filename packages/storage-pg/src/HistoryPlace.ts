@@ -1,8 +1,9 @@
 /**
- * Up to where the feed is packed, and who packs it: one process at a time.
+ * Up to where the feed is packed, who packs it (one process at a time), and how long it is kept.
  */
 import { Effect, type Option } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import { wholeNumbers } from "./PgParameters.ts"
 
 /** How long nobody else works on the history, unless the process goes on or has ended its work. */
 const lease = "1 minute"
@@ -40,4 +41,17 @@ export const withLease = <A, E, R>(
     (taken) => taken.length === 0 ? Effect.succeedNone : Effect.asSome(effect),
     (taken) =>
       taken.length === 0 ? Effect.void : Effect.ignore(sql`UPDATE history_place SET leased_until = '-infinity'`)
+  )
+
+/** The days to keep what each device says; a device that is gone has none. */
+export const keepOf = (
+  sql: SqlClient.SqlClient,
+  devices: ReadonlyArray<number>
+): Effect.Effect<ReadonlyMap<number, number>, SqlError.SqlError> =>
+  Effect.map(
+    sql<{ readonly id: bigint; readonly keep: number }>`
+      SELECT device.id, coalesce(history_retention.days, history_place.keep_days) AS keep
+      FROM device LEFT JOIN history_retention USING (product_key) CROSS JOIN history_place
+      WHERE device.id = ANY(${wholeNumbers(devices)}::bigint[])`,
+    (rows) => new Map(rows.map(({ id, keep }) => [Number(id), keep]))
   )

@@ -1,14 +1,14 @@
 /**
  * The laws of `HistoryRetentionStore`.
  */
-import { type DeviceCloud, HistoryRetentionStore, ProductKey, ProductStore } from "@device-cloud/core"
+import { type DeviceCloud, HistoryRetentionStore, HistoryStore, ProductKey, ProductStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
-import { Effect, type Layer, Option } from "effect"
+import { Clock, Effect, type Layer, Option } from "effect"
 import { detached } from "./Detached.ts"
-import { insertProduct } from "./Samples.ts"
+import { insertDevice, insertProduct } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(detached(stores))(`HistoryRetentionStore: ${name}`, (it) => {
+  layer(detached(stores), { excludeTestServices: true })(`HistoryRetentionStore: ${name}`, (it) => {
     it.effect("keeps the days of a product until they are removed", () =>
       Effect.gen(function*() {
         const store = yield* HistoryRetentionStore
@@ -35,5 +35,31 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.put(productKey, 30)
         yield* (yield* ProductStore).remove(projectId, productKey)
         assert.deepStrictEqual(yield* store.get(productKey), Option.none())
+      }))
+
+    it.effect("lets the history of a device be kept for the days of its product", () =>
+      Effect.gen(function*() {
+        const store = yield* HistoryRetentionStore
+        const history = yield* HistoryStore
+        const [shorter, other, longer] = [yield* insertDevice, yield* insertDevice, yield* insertDevice]
+        yield* store.put(shorter.product.productKey, 10)
+        yield* store.put(longer.product.productKey, 0)
+        const [day, now] = [86_400_000, yield* Clock.currentTimeMillis]
+        const times = [now - 40 * day, now - 20 * day, now]
+        yield* history.prune({ keepDays: 30 })
+        yield* history.append([shorter, other, longer].map(({ device: { deviceId } }) => ({
+          deviceId,
+          samples: times.map((time) => ({ propertyId: "t", time, value: 1 })),
+          events: []
+        })))
+        yield* history.prune({ keepDays: 30 })
+        const kept = ({ device }: typeof other) =>
+          Effect.map(
+            history.samples(device.deviceId, "t", { start: 0, end: now, limit: 10, order: "asc" }),
+            (samples) => samples.map(({ time }) => time)
+          )
+        assert.deepStrictEqual(yield* kept(shorter), times.slice(2))
+        assert.deepStrictEqual(yield* kept(other), times.slice(1))
+        assert.deepStrictEqual(yield* kept(longer), times)
       }))
   })
