@@ -24,7 +24,7 @@ export class QuotaStore extends Context.Service<QuotaStore, {
   /** Sets and, where null, removes limits of the project. Returns false if there is no such project. */
   readonly set: (projectId: ProjectId, change: QuotaChange) => Effect.Effect<boolean, StoreError>
   /**
-   * Runs a write that adds `amount` to what the project has. Fails with
+   * Runs a write that adds `amount`, 1 or more, to what the project has. Fails with
    * `QuotaExceeded`, and undoes the write, if the project then has more than its
    * own limit or else `limit`. Writes at the same time, also on other nodes, are
    * never admitted together beyond the limit.
