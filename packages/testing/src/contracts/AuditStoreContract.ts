@@ -61,12 +61,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const mine = newEntry({ projectId, keyId: "mine" })
         const other = newEntry({ projectId, action: "devices.deleteDevice", at: epoch + 1 })
         const third = newEntry({ projectId, resource: { kind: "device", id: "d" }, at: epoch + 2 })
-        yield* store.append([mine, other, third])
+        const elsewhere = unique("project")
+        const foreign = [mine, other, third].map((entry) => ({ ...entry, projectId: elsewhere }))
+        yield* store.append([mine, other, third, ...foreign])
         assert.deepStrictEqual(yield* read(projectId, { keyId: "mine" }), [mine])
         assert.deepStrictEqual(yield* read(projectId, { action: "devices.deleteDevice" }), [other])
         assert.deepStrictEqual(yield* read(projectId, { resource: "d" }), [third])
         assert.deepStrictEqual(yield* read(projectId, { start: epoch + 1, end: epoch + 2 }), [other])
         assert.deepStrictEqual(yield* read(projectId, { resource: "d", keyId: "mine" }), [])
+        assert.deepStrictEqual(yield* read(projectId, { resource: "d", keyId: "key" }), [third])
       }))
 
     it.effect("reads on after an entry, without gaps and without the same one twice", () =>

@@ -52,12 +52,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* BrowserSessionStore
         const { id } = yield* insertKey((yield* insertProject).id)
         const session = newSession(id)
+        const other = yield* insertSession(id)
         assert.isTrue(yield* store.insert(session, limit))
         assert.deepStrictEqual(yield* store.find(session.hash), Option.some(session))
         assert.isTrue(Option.isNone(yield* store.find(unique("hash"))))
         assert.isTrue(yield* store.remove(session.hash))
         assert.isFalse(yield* store.remove(session.hash))
-        assert.isTrue(Option.isNone(yield* store.find(session.hash)))
+        assert.deepStrictEqual(yield* found([session, other]), [false, true])
       }))
 
     it.effect("refuses a session of a key that does not exist", () =>

@@ -142,6 +142,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         assert.deepStrictEqual(outcomes.toSorted(), ["inserted", ...Array.from({ length: 5 }, () => "taken")])
         const own = Option.getOrThrow(yield* store.ownAuthority(id))
+        assert.isTrue(Option.isNone(yield* store.ownAuthority((yield* insertProject).id)))
         const inserted = outcomes.indexOf("inserted")
         assert.strictEqual(own.privateKey, `key ${inserted}`)
         // The key leaves the store beside the authority, never in it.
@@ -171,6 +172,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         for (const certificate of [first, second]) {
           assert.strictEqual(yield* store.insert(certificate, untouched), "inserted")
         }
+        const { deviceId: stranger } = yield* insertBoth()
+        assert.strictEqual(yield* store.insert(newCertificate(stranger, authorityId), untouched), "inserted")
         assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(second), stored(first)])
         const { deviceName, productKey } = device
         const fingerprints = ["missing", first.fingerprint, second.fingerprint, first.fingerprint]

@@ -203,6 +203,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         const read = Effect.map(store.get(device.deviceId, command.messageId), Option.getOrThrow)
         yield* store.advance([step(command, "sent"), step(command, "acked"), step(command, "sent", epoch + 2)])
+        assert.deepStrictEqual(yield* store.get(device.deviceId, atOnce.messageId), Option.some(atOnce))
         assert.deepInclude(yield* read, { state: "acked", message: "acked", deliveries: 2, synchronous: true })
         yield* store.advance([
           step({ ...command, deviceId: stranger.deviceId }, "sent"),
@@ -329,6 +330,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(twice.previous, 0)
         assert.deepStrictEqual(again, known)
         assert.strictEqual(elsewhere.command.deviceId, other.deviceId)
+        const [next] = (yield* store.enqueue([{ command: newCommand(other, { origin: "next" }) }])) as [Enqueued]
+        assert.notStrictEqual(next.command.messageId, elsewhere.command.messageId)
         yield* store.enqueue(Array.from({ length: maxWaiting - 1 }, () => item(device)))
         assert.deepStrictEqual(yield* store.enqueue([item(device), of(device)]), ["full", known])
         yield* (yield* DeviceStore).update(device.projectId, device.deviceId, { enabled: false, updatedAt: epoch })
@@ -364,6 +367,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* cancel(acked), "acked")
         assert.strictEqual((yield* read(queued)).updatedAt, epoch + 5)
         assert.isTrue(Option.isNone(yield* store.cancel(DeviceId.make("missing"), queued.messageId, epoch)))
+        const [waiting] = (yield* enqueue(item(device))) as [Command]
+        const { device: stranger } = yield* insertDevice
+        assert.isTrue(Option.isNone(yield* store.cancel(stranger.deviceId, waiting.messageId, epoch)))
+        assert.deepInclude(yield* read(waiting), { state: "queued" })
       }))
 
     it.effect("expires what is due, what was delivered after a grace, a part at a time", () =>

@@ -65,7 +65,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.get(stranger, two.groupId)))
         yield* assertPages((page) => store.list(id, page), [two, one])
         assert.strictEqual(yield* store.insert(newGroup(id, { name: "Lamps" })), "taken")
-        yield* insertGroup(stranger, { name: "Lamps" })
+        const theirs = yield* insertGroup(stranger, { name: "Lamps" })
+        yield* assertPages((page) => store.list(id, page), [two, one])
+        assert.deepStrictEqual(yield* store.list(stranger, firstPage), { items: [theirs], total: 1 })
         assert.strictEqual(yield* store.insert(newGroup(ProjectId.make("missing"))), "no-project")
         const attempts = yield* Effect.all(
           Array.from({ length: 5 }, () => store.insert(newGroup(id, { name: "Once" }))),
@@ -122,7 +124,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const [one, two, three] = yield* insertDevices(product, [newDevice(), newDevice(), newDevice()])
         const [foreign] = yield* insertDevices(yield* insertProduct, [newDevice()])
         const { groupId } = yield* insertGroup(projectId)
-        const other = yield* insertGroup(projectId)
+        const other = yield* insertGroup(projectId, { createdAt: epoch - 1 })
         const dynamic = yield* insertGroup(projectId, { query: { keyword: "x" }, createdAt: epoch + 1 })
         const members = Effect.map(
           devices.list(projectId, { groupId }, firstPage),
@@ -150,8 +152,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           (yield* store.possible(projectId, one!.deviceId)).map((group) => group.groupId),
           [dynamic.groupId, groupId]
         )
+        yield* store.add(projectId, other.groupId, [one!.deviceId])
+        assert.deepStrictEqual(
+          yield* devices.list(projectId, { groupId: other.groupId }, firstPage),
+          { items: [{ device: one!, product }], total: 1 }
+        )
+        assert.deepStrictEqual(yield* devices.list(stranger, { groupId }, firstPage), { items: [], total: 0 })
         assert.strictEqual(yield* store.take(stranger, groupId, [one!.deviceId]), 0)
         assert.strictEqual(yield* store.take(projectId, groupId, [missing, one!.deviceId]), 1)
+        assert.deepStrictEqual(
+          (yield* store.possible(projectId, one!.deviceId)).map((group) => group.groupId),
+          [dynamic.groupId, other.groupId]
+        )
         yield* devices.remove(projectId, two!.deviceId)
         assert.deepStrictEqual(yield* members, [three!.deviceId])
         yield* store.remove(projectId, groupId)

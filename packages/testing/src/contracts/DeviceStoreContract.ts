@@ -85,6 +85,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* DeviceStore
         const { device, product } = yield* insertDevice
         const { deviceId, deviceName, productKey, projectId } = device
+        const [sibling] = yield* insertDevices(product, [newDevice()])
         const rotate = (secret: string, previousUntil: number | null, at: number) =>
           store.rotateSecret(projectId, deviceId, { secret, previousUntil, at })
         const first = { secret: device.deviceSecret, until: epoch + 10 }
@@ -104,7 +105,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.get(projectId, { deviceId }), rotated)
         assert.deepStrictEqual(yield* store.get(projectId, { productKey, deviceName }), rotated)
         const { items } = yield* store.list(projectId, {}, { page: 1, pageSize: 10 })
-        assert.deepStrictEqual(items, [Option.getOrThrow(rotated)])
+        assert.deepStrictEqual(items, [{ device: sibling!, product }, Option.getOrThrow(rotated)])
         assert.deepStrictEqual(
           yield* store.credentials(productKey, deviceName),
           Option.some({
@@ -160,7 +161,22 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.get(stranger, { productKey, deviceName })))
         assert.isTrue(Option.isNone(yield* store.update(stranger, deviceId, { enabled: false, updatedAt: epoch })))
         assert.isTrue(Option.isNone(yield* store.remove(stranger, deviceId)))
-        assert.isTrue(Option.isSome(yield* store.get(projectId, { deviceId })))
+        const before = yield* store.get(projectId, { deviceId })
+        assert.isTrue(Option.isSome(before))
+        const page = { page: 1, pageSize: 10 }
+        const { batchId } = Option.getOrThrow(
+          yield* store.insertBatch(projectId, productKey, { description: "", createdAt: epoch }, [newDevice()])
+        )
+        for (const filter of [{ productKey }, { batchId }, { productKey, batchId }]) {
+          assert.deepStrictEqual(yield* store.list(stranger, filter, page), { items: [], total: 0 })
+        }
+        const other = yield* insertProductOf(newProduct(projectId))
+        const [namesake] = yield* insertDevices(other, [newDevice({ deviceName })])
+        assert.deepStrictEqual(
+          yield* store.get(projectId, { productKey: other.productKey, deviceName }),
+          Option.some({ device: namesake!, product: other })
+        )
+        assert.deepStrictEqual(yield* store.get(projectId, { productKey, deviceName }), before)
       }))
 
     it.effect("walks through the devices of a product in the order of their numbers", () =>
@@ -570,6 +586,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const shadows = yield* ShadowStore
         const { device, product } = yield* insertDevice
         const { deviceId, projectId } = device
+        const [sibling] = yield* insertDevices(product, [newDevice()])
         yield* shadows.modify([{
           deviceId,
           modify: (shadow) => [undefined, { ...shadow, version: 1, updatedAt: epoch }]
@@ -579,5 +596,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.credentials(device.productKey, device.deviceName)))
         assert.isTrue(Option.isNone(yield* shadows.get(deviceId)))
         assert.isTrue(Option.isNone(yield* store.remove(projectId, deviceId)))
+        assert.deepStrictEqual(
+          yield* store.get(projectId, { deviceId: sibling!.deviceId }),
+          Option.some({ device: sibling!, product })
+        )
       }))
   })

@@ -19,8 +19,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(yield* store.put(productKey, 3650))
         assert.deepStrictEqual(yield* store.get(productKey), Option.some(3650))
         assert.deepStrictEqual(yield* store.get(other), Option.none())
+        assert.isTrue(yield* store.put(other, 60))
         assert.isTrue(yield* store.put(productKey, null))
         assert.isTrue(yield* store.put(productKey, null))
+        assert.deepStrictEqual(yield* store.get(other), Option.some(60))
         assert.deepStrictEqual(yield* store.get(productKey), Option.none())
       }))
 
@@ -50,14 +52,17 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* history.append([shorter, other, longer].map(({ device: { deviceId } }) => ({
           deviceId,
           samples: times.map((time) => ({ propertyId: "t", time, value: 1 })),
-          events: []
+          events: times.map((time) => ({ eventId: "e", time, value: 1 }))
         })))
         yield* history.prune({ keepDays: 30 })
-        const kept = ({ device }: typeof other) =>
-          Effect.map(
-            history.samples(device.deviceId, "t", { start: 0, end: now, limit: 10, order: "asc" }),
-            (samples) => samples.map(({ time }) => time)
-          )
+        const kept = ({ device: { deviceId } }: typeof other) =>
+          Effect.gen(function*() {
+            const range = { start: 0, end: now, limit: 10, order: "asc" } as const
+            const samples = yield* history.samples(deviceId, "t", range)
+            const events = yield* history.events(deviceId, "e", range)
+            assert.deepStrictEqual(events.map(({ time }) => time), samples.map(({ time }) => time))
+            return samples.map(({ time }) => time)
+          })
         assert.deepStrictEqual(yield* kept(shorter), times.slice(2))
         assert.deepStrictEqual(yield* kept(other), times.slice(1))
         assert.deepStrictEqual(yield* kept(longer), times)

@@ -176,6 +176,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepInclude(yield* read, { state: "succeeded", progress: 100, details, updatedAt: epoch + 1000 })
         const found = Option.getOrThrow(yield* store.get(product.projectId, jobId))
         assert.deepInclude(found.counts, { succeeded: 1, rejected: 1, in_progress: 0, queued: 0 })
+        assert.deepInclude(Option.getOrThrow(yield* store.task(other!.deviceId, jobId)), { progress: 0 })
         assert.strictEqual(found.job.status, "completed")
         assert.isFalse(yield* store.cancel(jobId, epoch))
         const ended = yield* store.tasks(jobId, "rejected", { page: 1, pageSize: 10 })

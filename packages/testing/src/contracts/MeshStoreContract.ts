@@ -89,12 +89,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           total: 2
         })
         assert.deepStrictEqual((yield* store.list(other.projectId, all)).items, [])
+        const theirs = yield* insertNetwork(other)
+        assert.deepStrictEqual(yield* store.list(other.projectId, all), { items: [theirs], total: 1 })
+        assert.deepStrictEqual(yield* store.list(project.projectId, all), { items: [later, network], total: 2 })
       }))
 
     it.effect("places nodes where they ask to be, or next", () =>
       Effect.gen(function*() {
         const store = yield* MeshStore
-        const { devices, network } = yield* prepare(5)
+        const { devices, network, product } = yield* prepare(5)
+        const neighbour = yield* insertNetwork(product)
         const [first, second, third, gateway, late] = devices as [Device, Device, Device, Device, Device]
         const { networkId } = network
         const added = yield* store.addNode(networkId, node(first))
@@ -119,6 +123,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           provisionerCursor: 2,
           updatedAt: epoch + 2
         })
+        assert.deepStrictEqual(yield* reread(neighbour), neighbour)
         // A node stays as it is, whatever the repeated request asks for.
         const again = yield* store.addNode(networkId, node(first, { meshAddr: 0x0300, nodeType: 2 }))
         assert.deepStrictEqual(again, { ...added, _tag: "Exists" })

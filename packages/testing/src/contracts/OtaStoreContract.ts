@@ -101,6 +101,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* store.removeFirmware(stranger, firmwareId), "not-found")
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "removed")
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "not-found")
+        assert.deepStrictEqual(yield* listed({ productKey: product.productKey }), [other.firmwareId])
       }))
 
     it.effect("keeps one signing key for a product, which goes with it", () =>

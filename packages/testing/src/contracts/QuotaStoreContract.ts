@@ -47,6 +47,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const project = yield* insertProject
         const { id } = project
         assert.deepStrictEqual(yield* store.state(id), Option.some({ limits: {}, used: none }))
+        const { id: other } = yield* insertProject
+        assert.isTrue(yield* store.set(other, { devices: 7 }))
+        yield* store.take(other, 3, 10)
         assert.isTrue(yield* store.set(id, { devices: 5, objectBytes: 2 ** 50 }))
         assert.isTrue(yield* store.set(id, { devices: null, scenes: 0 }))
         assert.deepStrictEqual(Option.getOrThrow(yield* store.state(id)).limits, { objectBytes: 2 ** 50, scenes: 0 })
@@ -61,6 +64,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.take(id, 5, 10)
         yield* projects.insert(project)
         assert.deepStrictEqual(yield* store.state(id), Option.some({ limits: {}, used: none }))
+        assert.deepStrictEqual(
+          yield* store.state(other),
+          Option.some({ limits: { devices: 7 }, used: { ...none, objectBytes: 3 } })
+        )
       }))
 
     it.effect("counts what other stores add and remove, in whatever way", () =>

@@ -46,6 +46,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* store.update(changed, []), "updated")
         assert.strictEqual(yield* store.update(changed, []), "changed")
         assert.deepStrictEqual(Option.getOrThrow(yield* store.get(projectId, sceneId)), changed)
+        const sibling = yield* insert(yield* insertProject)
         yield* store.pause(sceneId, epoch + 60)
         assert.strictEqual(Option.getOrThrow(yield* store.get(projectId, sceneId)).pausedUntil, epoch + 60)
         const other = yield* insertProject
@@ -54,6 +55,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const removed = yield* store.remove(projectId, sceneId)
         assert.deepStrictEqual(removed, Option.some({ ...changed, pausedUntil: epoch + 60 }))
         assert.isTrue(Option.isNone(yield* store.remove(projectId, sceneId)))
+        assert.deepStrictEqual(yield* store.find([sibling.sceneId]), [sibling])
       }))
 
     it.effect("names are unique in a project", () =>
@@ -84,8 +86,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const old = yield* insert(project, { name: "Heat 10% more" })
         const disabled = yield* insert(project, { status: "disable", createdAt: epoch + 1 })
         const newest = yield* insert(project, { name: "heat_off", createdAt: epoch + 1 })
+        yield* insert(yield* insertProject, { name: "Heat 10% more", status: "disable" })
         const list = (filter: Parameters<typeof store.list>[1]) =>
-          Effect.map(store.list(project.id, filter, all), ({ items }) => items)
+          Effect.map(store.list(project.id, filter, all), ({ items, total }) => {
+            assert.strictEqual(total, items.length)
+            return items
+          })
         assert.deepStrictEqual(yield* list({}), [newest, disabled, old])
         assert.deepStrictEqual(yield* list({ name: "0%" }), [old])
         assert.deepStrictEqual(yield* list({ name: "heat" }), [newest])
