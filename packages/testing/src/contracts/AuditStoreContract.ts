@@ -123,13 +123,21 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const requests = yield* IdempotencyStore
         const { id: projectId } = yield* insertProject
         const request = { projectId, key: unique("key"), at: epoch }
-        const state = requests.claim({
-          ...request,
-          fingerprint: "first",
-          claimExpiredBefore: epoch,
-          answerExpiredBefore: epoch
-        })
-        yield* state
+        const claim = (of: Pick<typeof request, "projectId" | "key">) =>
+          requests.claim({
+            ...request,
+            ...of,
+            fingerprint: "first",
+            claimExpiredBefore: epoch,
+            answerExpiredBefore: epoch
+          })
+        const state = claim(request)
+        // Requests of the same time, and of the same key in another project.
+        const others = [
+          claim({ projectId, key: unique("key") }),
+          claim({ ...request, projectId: (yield* insertProject).id })
+        ]
+        for (const claimed of [state, ...others]) yield* claimed
         const entry = newEntry({ projectId })
         const entries = [{ ...entry, claim: request }, newEntry({ projectId, claim: { ...request, at: epoch - 1 } })]
         yield* Effect.exit(store.commit(Effect.fail("no"), () => entries))
@@ -138,6 +146,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* read(projectId), [entry, entry])
         const notKept = { _tag: "Answered", fingerprint: "first", answer: { status: 200, body: null } } as const
         assert.deepStrictEqual(yield* state, notKept)
+        for (const other of others) assert.strictEqual((yield* other)._tag, "InProgress")
         yield* requests.release(request)
         assert.deepStrictEqual(yield* state, notKept)
         yield* requests.answer(request, { status: 201, body: "kept" })

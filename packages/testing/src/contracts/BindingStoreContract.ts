@@ -12,8 +12,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("keeps what a change makes of a binding, and leaves it where the change makes nothing", () =>
       Effect.gen(function*() {
         const store = yield* BindingStore
-        const { device: { deviceId } } = yield* insertDevice
+        const [{ device: { deviceId } }, { device: other }] = [yield* insertDevice, yield* insertDevice]
         assert.deepStrictEqual(yield* store.get(deviceId), unbound)
+        const theirs = { ...unbound, reported: "abcdefgh" }
+        assert.isTrue(yield* store.modify(other.deviceId, () => theirs))
         const expected = expectRandom("0123456789abcdef", epoch)
         assert.isTrue(yield* store.modify(deviceId, () => expected))
         assert.deepStrictEqual(yield* store.get(deviceId), expected)
@@ -24,6 +26,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             return reported
           })
         )
+        assert.deepStrictEqual(yield* store.get(other.deviceId), theirs)
         assert.isFalse(yield* store.modify(deviceId, () => undefined))
         assert.deepStrictEqual(yield* store.get(deviceId), reported)
         assert.isTrue(yield* store.modify(deviceId, () => unbound))

@@ -88,6 +88,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(unknown, { _tag: "Unknown", deviceIds: [missing, other.devices[0]!.deviceId] })
         const none = yield* store.insert(draft(projectId), { _tag: "Matching", filter: { status: "online" } })
         assert.deepStrictEqual(none, { _tag: "Empty" })
+        assert.deepStrictEqual(
+          yield* store.insert(draft(projectId), {
+            _tag: "Matching",
+            filter: { productKey: other.product.productKey }
+          }),
+          { _tag: "Empty" }
+        )
         const gone = yield* insertProject
         assert.strictEqual(yield* (yield* ProjectStore).remove(gone.id), "removed")
         assert.deepStrictEqual(
@@ -117,6 +124,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* namesOf(second.bulkId), [devices[2]!, devices[0]!].map((d) => d.deviceName))
         const { id: stranger } = yield* insertProject
         assert.isTrue(Option.isNone(yield* store.get(stranger, bulk.bulkId)))
+        const theirs = yield* create(other.product.projectId, { _tag: "Matching", filter: { status: "unactive" } })
+        assert.deepStrictEqual(yield* namesOf(theirs.bulkId), other.devices.map(({ deviceName }) => deviceName))
+        assert.deepStrictEqual(yield* store.list(other.product.projectId, page), { items: [theirs], total: 1 })
         assert.deepStrictEqual(yield* store.get(projectId, bulk.bulkId), Option.some({ bulk, counts: { pending: 3 } }))
       }))
 
