@@ -366,6 +366,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* cancel(sent), "sent")
         assert.strictEqual(yield* cancel(acked), "acked")
         assert.strictEqual((yield* read(queued)).updatedAt, epoch + 5)
+        assert.notStrictEqual((yield* read(sent)).updatedAt, epoch + 5)
         assert.isTrue(Option.isNone(yield* store.cancel(DeviceId.make("missing"), queued.messageId, epoch)))
         const [waiting] = (yield* enqueue(item(device))) as [Command]
         const { device: stranger } = yield* insertDevice

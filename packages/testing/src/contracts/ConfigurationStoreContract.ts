@@ -30,7 +30,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("counts the versions of each product and device, and keeps the latest", () =>
       Effect.gen(function*() {
         const store = yield* ConfigurationStore
-        const { productKey } = yield* insertProduct
+        const [{ productKey }, { productKey: other }] = [yield* insertProduct, yield* insertProduct]
+        const { stored: theirs } = Option.getOrThrow(yield* store.insert({ productKey: other }, draft("theirs")))
         assert.isTrue(Option.isNone(yield* store.insert({ productKey: ProductKey.make("missing") }, draft())))
         const count = keptConfigurations + 2
         const drafts = Array.from({ length: count }, (_, i) => draft(`{"°":${i}}`))
@@ -48,6 +49,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.versions({ productKey }), kept.toReversed())
         assert.sameDeepMembers([...yield* store.remove({ productKey })], kept)
         assert.deepStrictEqual(yield* store.versions({ productKey }), [])
+        assert.deepStrictEqual(yield* store.versions({ productKey: other }), [theirs])
       }))
 
     it.effect("prefers the configuration of the device to that of its product", () =>
@@ -70,6 +72,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* ConfigurationStore
         const product = yield* insertProduct
         const [one, two] = yield* insertDevices(product, [newDevice(), newDevice()])
+        const { device: stranger } = yield* insertDevice
+        yield* store.note({ deviceId: stranger.deviceId, configurationId: "a", at: 1 })
         yield* store.note({ deviceId: one!.deviceId, configurationId: "a", at: 1 })
         yield* store.confirm(one!.deviceId, 2)
         yield* store.note({ deviceId: one!.deviceId, configurationId: "a", at: 3 })
