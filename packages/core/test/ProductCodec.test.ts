@@ -235,6 +235,21 @@ describe("the codec of a product", () => {
     )
   })
 
+  it("writes no message whose fixed value is another one", () => {
+    const codec = report({ type: "value", value: "open", to: "params.valve" }, { type: "constant", hex: "01" })
+    assert.deepStrictEqual(encoded(codec, { valve: "open" }), "01")
+    assert.strictEqual(refused(codec, { valve: "closed" }), "params.valve: expected \"open\"")
+    const points = report({
+      type: "array",
+      count: "rest",
+      of: { type: "object", parts: [{ type: "uint", size: 1, to: "a" }, { type: "value", to: "kind", value: "p" }] },
+      to: "params.points"
+    })
+    assert.strictEqual(encoded(points, { points: [{ a: 3, kind: "p" }] }), "03")
+    assert.strictEqual(refused(points, { points: [{ a: 3, kind: "q" }] }), "params.points[0].kind: expected \"p\"")
+    assert.strictEqual(refused(points, { points: [{ a: 3 }] }), "params.points[0].kind: expected \"p\"")
+  })
+
   it("names all that is wrong with a description", () => {
     const parts = (...parts: ReadonlyArray<unknown>) => ({ reports: [{ method: "thing.event.property.post", parts }] })
     assert.deepStrictEqual(

@@ -4,7 +4,7 @@
 import { Result } from "effect"
 import { Hex } from "effect/encoding"
 import type { InputIssue } from "../kernel/InvalidInput.ts"
-import { equalJson } from "../kernel/Json.ts"
+import { equalJson, type Json } from "../kernel/Json.ts"
 import { arrayLayout } from "./ArrayLayout.ts"
 import type { Target } from "./ByteReader.ts"
 import { checksumOf } from "./Checksum.ts"
@@ -101,8 +101,13 @@ export class PartCompiler {
       case "value": {
         this.#checkTarget(part.to, [...place.path, "to"], place)
         const members = part.to.split(".")
-        const none = bind({ min: 0, fixed: 0, read: () => part.value, write: () => {} }, part.to, path)
-        return { ...none, applies: (from) => equalJson(from.peek(members) ?? null, part.value) }
+        const isThere = (value: Json | undefined) => equalJson(value ?? null, part.value)
+        const write: ValueLayout["write"] = (_, source) => {
+          if (isThere(source.value)) return
+          throw new CodecMisfit({ path: source.path, expected: `expected ${JSON.stringify(part.value)}` })
+        }
+        const none = bind({ min: 0, fixed: 0, read: () => part.value, write }, part.to, path)
+        return { ...none, applies: (from) => isThere(from.peek(members)) }
       }
       case "checksum":
         return this.#checksum(part, place)
