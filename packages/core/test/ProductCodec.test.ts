@@ -141,6 +141,10 @@ describe("the codec of a product", () => {
       "params.points[0].a: expected a number from 0 to 255"
     )
     assert.strictEqual(
+      refused(codec, { ...params, points: [{ a: 3, kind: "p" }, { a: 4, kind: "p", b: 1 }] }),
+      "params.points[1].b: no part of the description carries it"
+    )
+    assert.strictEqual(
       refused(codec, { ...params, position: { x: 1, y: 2 } }),
       "params.position.y: no part of the description carries it"
     )

@@ -28,10 +28,10 @@ export class Source {
 
   /** Returns the path of a member that has not been written; undefined: all have. */
   unwritten(): string | undefined {
-    if (typeof this.value !== "object" || this.value === null || Array.isArray(this.value)) return undefined
-    for (const name of Object.keys(this.value)) {
-      const written = this.#written.get(name)
-      const path = written === undefined ? this.#pathOf(name) : written.unwritten()
+    if (typeof this.value !== "object" || this.value === null) return undefined
+    for (const member of Array.isArray(this.value) ? this.value.keys() : Object.keys(this.value)) {
+      const written = this.#written.get(member)
+      const path = written === undefined ? this.#pathOf(member) : written.unwritten()
       if (path !== undefined) return path
     }
     return undefined
