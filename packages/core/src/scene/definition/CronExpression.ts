@@ -68,14 +68,28 @@ export const nextTime = (expression: string, timeZone: string, after: number): n
     onSuccess: (cron) => {
       if (!hasDay(cron, expression)) return null
       try {
-        const next = Cron.next(cron, after).getTime()
         // UTC skips nothing, and is the zone of most.
-        return timeZone === "UTC" ? next : Math.min(next, ...skippedTimes(expression, timeZone, after, next))
+        if (timeZone === "UTC") return Cron.next(cron, after).getTime()
+        const next = Cron.next(cron, Math.max(after, earliest(expression, timeZone, after))).getTime()
+        return Math.min(next, ...skippedTimes(expression, timeZone, after, next))
       } catch {
         return null
       }
     }
   })
+
+/**
+ * Returns a time before which none comes, at most two days before the next: `Cron`
+ * passes over years in UTC in a small part of the time that they take in other zones.
+ */
+const earliest = (expression: string, timeZone: string, after: number): number => {
+  // The least of what may count: clocks may be set on the day before or after.
+  const offset = Math.min(...[-1, 0, 1].map((days) => offsetAt(after + days * dayMillis, timeZone)))
+  return Cron.next(inUtc(expression), after + offset).getTime() - dayMillis
+}
+
+/** The expression by the clocks of UTC. */
+const inUtc = (expression: string): Cron.Cron => Result.getOrThrow(parseCron(expression, "UTC"))
 
 /**
  * Returns the next times after `after` that come while skipped times do: `Cron` knows
@@ -91,7 +105,7 @@ const skippedTimes = (expression: string, timeZone: string, after: number, next:
     if (skipped <= 0) return []
     const change = clockChange(timeZone, start, end)
     const from = Math.max(after, change - 1)
-    const clocks = Result.getOrThrow(parseCron(expression, "UTC"))
+    const clocks = inUtc(expression)
     const nextBy = (offset: number) => Cron.next(clocks, from + offset).getTime() - offset
     return [nextBy(before), nextBy(before + skipped)].filter((time) => time < change + skipped)
   })
