@@ -411,6 +411,17 @@ describe("the forms of a thing model", () => {
           properties: Object.fromEntries(Array.from({ length: 50 }, (_, j) => [`x${j}`, refTo(`a${i + 1}`)]))
         }]))
       )
+    ],
+    [
+      "references to a definition that is long",
+      {
+        sdfData: {
+          a: { type: "integer", ...Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`x${i}`, 1])) }
+        },
+        sdfObject: {
+          a: { sdfProperty: Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`p${i}`, refTo("a")])) }
+        }
+      }
     ]
   ]
   for (const [what, document] of traps) {

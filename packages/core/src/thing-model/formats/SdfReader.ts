@@ -19,6 +19,8 @@ const maxReferences = 32
 const maxThings = 16
 /** Definitions that are read, at most. A definition counts each time that a reference leads to it. */
 const maxDefinitions = 50_000
+/** Characters of the definitions that references lead to, at most. A definition counts each time. */
+const maxReferredSize = 4_194_304
 const maxNameLength = 30
 
 /**
@@ -98,6 +100,7 @@ class Reader {
   readonly #names: Record<string, ReadonlyArray<string>> = {}
   #depth = 0
   #definitions = 0
+  #referredSize = 0
 
   constructor(document: Document, root: Members, object: Place) {
     this.#document = document
@@ -285,6 +288,11 @@ class Reader {
       this.#document.refuse([...path, "sdfRef"], `${reference} ${problem}`)
       return members
     }
+    if (this.#referredSize <= maxReferredSize) this.#referredSize += sizeOf(target)
+    if (this.#referredSize > maxReferredSize) {
+      this.#document.refuse(path, `expected at most ${maxReferredSize} characters of definitions that are referred to`)
+      return {}
+    }
     const { sdfRef: _, ...own } = members
     return mergePatch(this.#resolve(target, path, [...seen, reference]), own) as Members
   }
@@ -302,6 +310,14 @@ const within = (bound: unknown, type: string, inside: number): unknown =>
   type === "int" && typeof bound === "number" ? bound + inside : bound
 
 const escapePointer = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1")
+
+/** About how many characters the value has as JSON. */
+const sizeOf = (value: unknown, depth = 0): number => {
+  if (typeof value === "string") return value.length + 2
+  // Reading refuses deeper definitions.
+  if (typeof value !== "object" || value === null || depth > 4 * maxDepth) return 1
+  return Object.entries(value).reduce((size, [name, member]) => size + name.length + sizeOf(member, depth + 1), 2)
+}
 
 /** JSON Merge Patch, RFC 7396. */
 const mergePatch = (target: unknown, patch: unknown, depth = 0): unknown => {
