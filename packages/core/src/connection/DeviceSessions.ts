@@ -50,6 +50,11 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
    * that have moved have ended then.
    */
   readonly doubt: () => Effect.Effect<void> | undefined
+  /**
+   * Waits while there is doubt, and returns whether the device has a later session on another node: what it said in
+   * this one before is older than what it says there.
+   */
+  readonly hasMoved: (session: DeviceSession) => Effect.Effect<boolean>
   /** Returns the session of the device on this node. */
   readonly session: (deviceId: DeviceId) => DeviceSession | undefined
   /** Returns how many devices have a session on this node. */
@@ -272,6 +277,14 @@ const make = Effect.gen(function*() {
   const reconcileAll = oneAtATime.withPermits(1)(reconcile(presence, nodeSessions, handOver.replace, doubts))
   const doubt = yield* Standstill.make(reconcileAll)
 
+  const hasMoved = Effect.fnUntraced(function*({ connection, epoch }: DeviceSession) {
+    for (let wait = doubt(); wait !== undefined; wait = doubt()) yield* wait
+    const { deviceId } = connection.device
+    if (nodeSessions.current(deviceId) !== undefined) return false
+    const owner = (yield* untilStored(presence.connectionsOf([deviceId]))).get(deviceId)
+    return owner !== undefined && owner.epoch > epoch
+  }, Effect.catch((error) => Effect.as(Effect.logWarning("Where a device is connected is not known", error), false)))
+
   const heard = (notice: SessionNotice): Effect.Effect<void> => {
     switch (notice._tag) {
       case "CutOff":
@@ -307,6 +320,7 @@ const make = Effect.gen(function*() {
     detach,
     retire: handOver.retire,
     doubt,
+    hasMoved,
     session: (deviceId) => nodeSessions.current(deviceId),
     count: () => nodeSessions.size,
     listen: (listener) => nodeSessions.listen(listener),

@@ -25,6 +25,8 @@ export class ConnectionState {
   registered: Buffer | undefined
   /** Messages that wait for room in the queue of the cloud. */
   waiting = 0
+  /** What takes the messages that wait until it is known whether the device has moved; undefined: none do. */
+  doubtful: Array<(hasMoved: boolean) => void> | undefined
   /** The socket takes more, or the connection has ended. */
   drained: () => void = () => {}
   /** Reads on if there is something to read and it may be read. */

@@ -16,6 +16,7 @@ import {
 import {
   type DeviceIdentity,
   DeviceReply,
+  DeviceSessions,
   networkTime,
   printable,
   SubDeviceSessions,
@@ -29,6 +30,7 @@ import type { AedesPublishPacket } from "aedes"
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { Done } from "../protocol/DeviceBroker.ts"
 import type { ConnectionState } from "./ConnectionState.ts"
+import type { MqttConnection } from "./MqttConnection.ts"
 import { countDropped, type TopicAccess } from "./TopicAccess.ts"
 
 export interface MessageHandling {
@@ -84,7 +86,8 @@ class DeviceMessage implements UplinkMessage {
 export const make = Effect.fnUntraced(function*(
   access: TopicAccess,
   route: Router
-): Effect.fn.Return<MessageHandling, never, SubDeviceSessions | Uplink | UplinkRates | UplinkTrace> {
+): Effect.fn.Return<MessageHandling, never, DeviceSessions | SubDeviceSessions | Uplink | UplinkRates | UplinkTrace> {
+  const sessions = yield* DeviceSessions
   const subDevices = yield* SubDeviceSessions
   const uplink = yield* Uplink
   const rates = yield* UplinkRates
@@ -135,9 +138,13 @@ export const make = Effect.fnUntraced(function*(
   }
 
   // This runs for each message of each device: it forks no fiber for a message that the cloud takes at once.
-  const handle = (state: ConnectionState, packet: AedesPublishPacket, handled: Done, confirms?: number) => {
-    const { connection } = state
-    if (connection === undefined) return handled(new Error("no device"))
+  const handle = (
+    state: ConnectionState,
+    connection: MqttConnection,
+    packet: AedesPublishPacket,
+    handled: Done,
+    confirms?: number
+  ) => {
     if (packet.payload.length > maxPayloadBytes) return handled(new Error("payload too large"))
     /** Ends a message that gets no reply. */
     const done: Done = confirms === undefined ? handled : (error) => {
@@ -233,16 +240,35 @@ export const make = Effect.fnUntraced(function*(
     })
   }
 
+  /** Takes the doubtful messages of a connection when it is known whether its device has moved. */
+  const untilKnown = Effect.fnUntraced(function*(state: ConnectionState, { session }: MqttConnection) {
+    const hasMoved = session !== undefined && (yield* sessions.hasMoved(session))
+    const doubtful = state.doubtful ?? []
+    state.doubtful = undefined
+    for (const take of doubtful) take(hasMoved)
+  })
+
   return {
     underway: () => underway,
-    // A message that breaks the handling ends the connection of its device and nothing else.
     consume: (state, packet, done, confirms) => {
-      try {
-        handle(state, packet, done, confirms)
-      } catch (defect) {
-        runFork(Effect.logError("A message could not be handled", defect))
-        done(new Error("not handled"))
+      const { connection } = state
+      if (connection === undefined) return done(new Error("no device"))
+      const take = () => {
+        try {
+          handle(state, connection, packet, done, confirms)
+        } catch (defect) {
+          // A message that breaks the handling ends the connection of its device and nothing else.
+          runFork(Effect.logError("A message could not be handled", defect))
+          done(new Error("not handled"))
+        }
       }
+      if (state.doubtful === undefined) {
+        if (sessions.doubt() === undefined) return take()
+        state.doubtful = []
+        holdBack(state, untilKnown(state, connection))
+      }
+      // What lay unread while the process stood still is older than what the device says elsewhere by now.
+      state.doubtful.push((hasMoved) => hasMoved ? done(new Error("the device has moved")) : take())
     }
   }
 })
