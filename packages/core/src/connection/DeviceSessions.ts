@@ -283,7 +283,7 @@ const make = Effect.gen(function*() {
     if (nodeSessions.current(deviceId) !== undefined) return false
     const owner = (yield* untilStored(presence.connectionsOf([deviceId]))).get(deviceId)
     return owner !== undefined && owner.epoch > epoch
-  }, Effect.catch((error) => Effect.as(Effect.logWarning("Where a device is connected is not known", error), false)))
+  }, Effect.catchCause((cause) => Effect.as(Effect.logError("Where a device is connected is not known", cause), false)))
 
   const heard = (notice: SessionNotice): Effect.Effect<void> => {
     switch (notice._tag) {

@@ -25,7 +25,7 @@ export class ConnectionState {
   registered: Buffer | undefined
   /** Messages that wait for room in the queue of the cloud. */
   waiting = 0
-  /** What takes the messages that wait until it is known whether the device has moved; undefined: none do. */
+  /** What ends the wait of messages until it is known whether the device has moved; undefined: none wait. */
   doubtful: Array<(hasMoved: boolean) => void> | undefined
   /** The socket takes more, or the connection has ended. */
   drained: () => void = () => {}

@@ -240,12 +240,28 @@ export const make = Effect.fnUntraced(function*(
     })
   }
 
+  /** Handles a message. One that breaks the handling ends the connection of its device and nothing else. */
+  const take = (
+    state: ConnectionState,
+    connection: MqttConnection,
+    packet: AedesPublishPacket,
+    done: Done,
+    confirms?: number
+  ) => {
+    try {
+      handle(state, connection, packet, done, confirms)
+    } catch (defect) {
+      runFork(Effect.logError("A message could not be handled", defect))
+      done(new Error("not handled"))
+    }
+  }
+
   /** Takes the doubtful messages of a connection when it is known whether its device has moved. */
   const untilKnown = Effect.fnUntraced(function*(state: ConnectionState, { session }: MqttConnection) {
     const hasMoved = session !== undefined && (yield* sessions.hasMoved(session))
     const doubtful = state.doubtful ?? []
     state.doubtful = undefined
-    for (const take of doubtful) take(hasMoved)
+    for (const known of doubtful) known(hasMoved)
   })
 
   return {
@@ -253,22 +269,15 @@ export const make = Effect.fnUntraced(function*(
     consume: (state, packet, done, confirms) => {
       const { connection } = state
       if (connection === undefined) return done(new Error("no device"))
-      const take = () => {
-        try {
-          handle(state, connection, packet, done, confirms)
-        } catch (defect) {
-          // A message that breaks the handling ends the connection of its device and nothing else.
-          runFork(Effect.logError("A message could not be handled", defect))
-          done(new Error("not handled"))
-        }
-      }
       if (state.doubtful === undefined) {
-        if (sessions.doubt() === undefined) return take()
+        if (sessions.doubt() === undefined) return take(state, connection, packet, done, confirms)
         state.doubtful = []
         holdBack(state, untilKnown(state, connection))
       }
       // What lay unread while the process stood still is older than what the device says elsewhere by now.
-      state.doubtful.push((hasMoved) => hasMoved ? done(new Error("the device has moved")) : take())
+      state.doubtful.push((hasMoved) =>
+        hasMoved ? done(new Error("the device has moved")) : take(state, connection, packet, done, confirms)
+      )
     }
   }
 })
