@@ -556,6 +556,32 @@ inBrowser((inWindow) => {
     assert.strictEqual(await page.evaluate("window.heights.size"), 2)
   })
 
+  inWindow(
+    "what differs by its colour does so where the system chooses the colours",
+    async ({ device, page, pages, site }) => {
+      /** The colours of what `places` has, without those that are there twice. */
+      const colors = (places: string, property: string) =>
+        page.locator(places).evaluateAll(
+          (elements: ReadonlyArray<never>, property) => [
+            // @ts-expect-error This runs in the page.
+            ...new Set(elements.map((element) => getComputedStyle(element)[property]))
+          ],
+          property
+        )
+      await signIn(page, site)
+      await visit(page, site, device)
+      assert.lengthOf(await colors(".tabs a", "borderBottomColor"), 2)
+      await visit(page, site, pages.find((path) => path.includes("/campaigns/"))!)
+      assert.lengthOf(await colors(".bar, .bar > span", "backgroundColor"), 6)
+      assert.lengthOf(await colors(".progress .key i", "backgroundColor"), 5)
+      await visit(page, site, "/console")
+      const lines = page.locator(".plot", { hasText: "Refused" })
+      await lines.locator(".u-marker").last().waitFor()
+      assert.lengthOf(await colors(".plot .u-series + .u-series .u-marker", "borderTopColor"), 3)
+    },
+    { forcedColors: "active" }
+  )
+
   inWindow("a plot is drawn in the colours of a theme as soon as it is chosen", async ({ page, site }) => {
     await page.addInitScript(`{
       const { fillText } = CanvasRenderingContext2D.prototype
