@@ -61,6 +61,15 @@ inBrowser((inWindow) => {
     assert.deepStrictEqual(await unseen("dialog :is(input, select, textarea)", "Tab"), [])
   })
 
+  inWindow("the button that chooses a file shows that it has the focus", async ({ page, product, site }) => {
+    await signIn(page, site)
+    await visit(page, site, `${product}/model`)
+    await page.getByRole("button", { name: "Export" }).focus()
+    await page.keyboard.press("Tab")
+    const outline = "getComputedStyle(document.activeElement.closest('label')).outlineStyle"
+    assert.strictEqual(await page.evaluate(outline), "solid")
+  })
+
   inWindow("a key that is shown or hidden keeps the focus", async ({ page, site }) => {
     await signIn(page, site)
     await visit(page, site, "/console/subscriptions")
