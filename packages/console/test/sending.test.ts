@@ -2,6 +2,9 @@
  * What becomes of what is sent: when it fails, when its dialog is closed meanwhile, when it is sent again.
  */
 import { assert } from "@effect/vitest"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import type { Page, Route } from "playwright-core"
 import { vi } from "vitest"
 import { signIn } from "./ConsolePage.ts"
@@ -443,6 +446,18 @@ inBrowser((inWindow) => {
     await page.unrouteAll()
     await dialog.getByRole("button", { name: "Create" }).click()
     await page.waitForURL(/\/firmware\/\d+$/)
+  })
+
+  inWindow("a file that is gone since it was chosen is not taken for a server that is away", async ({ page, site }) => {
+    const directory = await mkdtemp(join(tmpdir(), "device-cloud-"))
+    const file = join(directory, "firmware.bin")
+    await writeFile(file, "gone")
+    await signIn(page, site)
+    const { dialog } = await describeFirmware(page, site, "8.0.0", "in memory")
+    await dialog.locator("input[type=file]").setInputFiles(file)
+    await rm(directory, { recursive: true })
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await dialog.getByText("The file cannot be read any more. Choose it again.").waitFor()
   })
 
   inWindow("who closes the dialog breaks off the upload, and gets no firmware", async ({ page, site }) => {

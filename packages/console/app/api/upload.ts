@@ -24,7 +24,10 @@ export const uploadFirmware = (
     request.open("POST", `/openapi/v1/oss/ota/${encodeURIComponent(productKey)}`)
     request.setRequestHeader("x-csrf-protection", "1")
     request.upload.addEventListener("progress", ({ loaded, total }) => onProgress(total === 0 ? 1 : loaded / total))
-    request.addEventListener("error", () => reject(new ApiError(0, texts().common.unreachable)))
+    request.addEventListener("error", async () => {
+      const { fileUnreadable, unreachable } = texts().common
+      reject(new ApiError(0, await isReadable(file) ? unreachable : fileUnreadable))
+    })
     request.addEventListener(
       "load",
       () => resolve(storedFile(new Response(request.responseText || null, { status: request.status })))
@@ -37,6 +40,12 @@ export const uploadFirmware = (
     form.append("file", file)
     request.send(form)
   })
+
+/** Whether a file is still where it was when it was chosen. */
+const isReadable = (file: File): Promise<boolean> => {
+  const reader = file.stream().getReader()
+  return reader.read().then(() => true, () => false).finally(() => void reader.cancel().catch(() => {}))
+}
 
 /** Removes a stored file. */
 export const removeFile = async ({ filename }: StoredFile): Promise<void> => {

@@ -16,6 +16,7 @@ export const common = {
   loading: "Loading…",
   tryAgain: "Try again",
   failed: "This could not be loaded",
+  fileUnreadable: "The file cannot be read any more. Choose it again.",
   unreachable: "The server cannot be reached",
   unreadable: "The response of the server cannot be read",
   answeredWith: (status: number) => `The server answered with status ${status}`,

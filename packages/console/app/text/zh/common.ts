@@ -15,6 +15,7 @@ export const common: Texts["common"] = {
   loading: "加载中…",
   tryAgain: "重试",
   failed: "无法加载",
+  fileUnreadable: "文件已无法读取，请重新选择。",
   unreachable: "服务器无法访问",
   unreadable: "无法读取服务器的响应",
   answeredWith: (status) => `服务器返回状态 ${status}`,

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks"
 import { canWrite } from "../../../api/session.ts"
 import { SelectField } from "../../../parts/Form.tsx"
 import { download } from "../../../parts/Small.tsx"
+import { tellFailure } from "../../../parts/toasts.tsx"
 import { useTexts } from "../../../text/text.ts"
 import type * as Check from "./check.ts"
 
@@ -18,12 +19,15 @@ export const ImportExport = (
     readonly onImport: (metadata: string, warnings: ReadonlyArray<string>) => void
   }
 ) => {
-  const { products: { model: words } } = useTexts()
+  const { common, products: { model: words } } = useTexts()
   const [form, setForm] = useState<Check.ModelForm>("metadata")
   const [issues, setIssues] = useState<ReadonlyArray<string>>([])
   const read = async (file: File | undefined) => {
     if (file === undefined) return
-    const checked = check(form, await file.text())
+    const text = await file.text().catch(() => {
+      throw new Error(common.fileUnreadable)
+    })
+    const checked = check(form, text)
     if (checked.isValid) onImport(checked.metadata, checked.warnings)
     setIssues(checked.isValid ? [] : checked.issues.map(({ message, path }) => `${path} ${message}`))
   }
@@ -52,7 +56,7 @@ export const ImportExport = (
               type="file"
               accept=".json,application/json"
               onChange={(event) => {
-                void read(event.currentTarget.files?.[0])
+                void read(event.currentTarget.files?.[0]).catch(tellFailure)
                 event.currentTarget.value = ""
               }}
             />
