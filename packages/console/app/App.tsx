@@ -12,6 +12,7 @@ import { Frame } from "./Frame.tsx"
 import { NotFound } from "./NotFound.tsx"
 import { NotLoaded } from "./NotLoaded.tsx"
 import { Questions } from "./parts/Dialog.tsx"
+import { Empty, Page } from "./parts/Page.tsx"
 import { Failure } from "./parts/Shown.tsx"
 import { Toasts } from "./parts/toasts.tsx"
 import { addressOf, readablePlaces } from "./places.ts"
@@ -117,11 +118,13 @@ const One = (
 
 /** The overview, or the first page that the access key may read. */
 const Home = () => {
+  const { common, shell } = useTexts()
   const { route } = useLocation()
-  const [first = "overview"] = readablePlaces()
+  const [first] = readablePlaces()
   useEffect(() => {
-    if (first !== "overview") route(addressOf(first), true)
+    if (first !== undefined && first !== "overview") route(addressOf(first), true)
   }, [first, route])
+  if (first === undefined) return <Page title={shell.pages.overview}><Empty title={common.notByKey} /></Page>
   return first === "overview" ? <Overview /> : null
 }
 

@@ -240,6 +240,41 @@ inBrowser((inWindow) => {
     }
   )
 
+  inWindow("a key of one group sees no actions that need another one", async ({ call, page, site }) => {
+    const keyOf = async (group: string) => {
+      const actions = [`${group}:read`, `${group}:write`]
+      return (await call("POST", "/access-keys", { name: group, role: "admin", scopes: { actions } }))["key"] as string
+    }
+    const buttons = page.locator("main").getByRole("button")
+    await signIn(page, site, await keyOf("ota"))
+    await visit(page, site, "/console/firmware")
+    assert.deepStrictEqual(await buttons.allTextContents(), [])
+    await page.context().clearCookies()
+    await signIn(page, site, await keyOf("subscriptions"))
+    await page.goto(`${site}/console/subscriptions`)
+    await page.getByRole("button", { name: "New subscription" }).waitFor()
+    assert.deepStrictEqual(await buttons.allTextContents(), ["New subscription"])
+    await page.context().clearCookies()
+    await signIn(page, site, await keyOf("products"))
+    await page.goto(`${site}/console/products`)
+    await page.getByRole("button", { name: "New product" }).click()
+    await page.getByLabel("Name (required)").waitFor()
+    assert.strictEqual(await page.getByLabel("Begin with").count(), 0)
+  })
+
+  inWindow("a key that may read no page is told so", async ({ call, page, site }) => {
+    const refused = refusals(page)
+    const { key } = await call("POST", "/access-keys", {
+      name: "no page",
+      role: "viewer",
+      scopes: { actions: ["history:read"] }
+    })
+    await signIn(page, site, key)
+    await visit(page, site, "/console")
+    await page.getByText("Your access key is limited to other operations").waitFor()
+    assert.deepStrictEqual(refused, [])
+  })
+
   inWindow(
     "a key that may not read the overview begins at the first page that it may",
     async ({ ofProductsAloneKey, page, site }) => {

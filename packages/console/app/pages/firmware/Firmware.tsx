@@ -42,7 +42,7 @@ const Firmware = () => {
     <Page
       title={shell.pages.firmware}
       lead={firmware.lead}
-      actions={canWrite("ota") && (
+      actions={canWrite("ota") && canWrite("objects") && (
         <button type="button" class="button primary" onClick={() => setCreating(true)}>{firmware.upload}</button>
       )}
     >

@@ -4,6 +4,7 @@
 import { useRef, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body } from "../../api/Operations.ts"
+import { canWrite } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { CheckField, Form, SelectField, TextField } from "../../parts/Form.tsx"
@@ -63,20 +64,22 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
           goTo(`/console/products/${productKey}/model`)
         }}
       >
-        <SelectField
-          label={products.template}
-          hint={template?.description}
-          value={templateId}
-          options={[
-            ["", products.blank],
-            ...(templates.data?.results ?? []).map(({ name, template_id }) => [template_id as string, name] as const)
-          ]}
-          onChange={(id) => {
-            setTemplateId(id)
-            const chosen = templates.data?.results.find(({ template_id }) => template_id === id)
-            if (chosen !== undefined) change({ ...chosen.product, name: draft.name || chosen.name })
-          }}
-        />
+        {canWrite("thingModels") && (
+          <SelectField
+            label={products.template}
+            hint={template?.description}
+            value={templateId}
+            options={[
+              ["", products.blank],
+              ...(templates.data?.results ?? []).map(({ name, template_id }) => [template_id as string, name] as const)
+            ]}
+            onChange={(id) => {
+              setTemplateId(id)
+              const chosen = templates.data?.results.find(({ template_id }) => template_id === id)
+              if (chosen !== undefined) change({ ...chosen.product, name: draft.name || chosen.name })
+            }}
+          />
+        )}
         <TextField label={common.name} path="name" required value={draft.name} onInput={(name) => change({ name })} />
         <TextField
           label={common.description}

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
-import { canWrite, may } from "../../api/session.ts"
+import { canRead, canWrite } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
@@ -56,7 +56,7 @@ const Subscriptions = () => {
             />
           )}
         </Listing>
-        {may("admin") && <WebhookKey />}
+        {canRead({ reads: "scenes", isOfProducts: false, role: "admin" }) && <WebhookKey />}
       </div>
       {isCreating && <SubscriptionForm onClose={() => setCreating(false)} onSaved={query.reload} />}
     </Page>

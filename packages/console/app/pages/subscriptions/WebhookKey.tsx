@@ -3,6 +3,7 @@
  */
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
+import { canWrite } from "../../api/session.ts"
 import { ask } from "../../parts/Dialog.tsx"
 import { Card } from "../../parts/Page.tsx"
 import { Snippet } from "../../parts/Small.tsx"
@@ -28,20 +29,22 @@ export const WebhookKey = () => {
           >
             {shown === undefined ? words.show : words.hide}
           </button>
-          <button
-            type="button"
-            class="button small danger"
-            onClick={() =>
-              ask({
-                title: words.rotateTitle,
-                body: words.rotateBody,
-                action: words.rotate,
-                danger: true,
-                run: () => show(api.scenes.rotateWebhookKey())
-              })}
-          >
-            {words.rotate}
-          </button>
+          {canWrite("scenes", "admin") && (
+            <button
+              type="button"
+              class="button small danger"
+              onClick={() =>
+                ask({
+                  title: words.rotateTitle,
+                  body: words.rotateBody,
+                  action: words.rotate,
+                  danger: true,
+                  run: () => show(api.scenes.rotateWebhookKey())
+                })}
+            >
+              {words.rotate}
+            </button>
+          )}
         </>
       }
     >
