@@ -190,6 +190,26 @@ inBrowser((inWindow) => {
     assert.strictEqual(await dialog.count(), 0)
   })
 
+  inWindow(
+    "a configuration and a codec that are not saved are lost by no link",
+    async ({ codec, page, product, site }) => {
+      await signIn(page, site)
+      const dialog = page.getByRole("dialog", { name: "Leave without saving?" })
+      for (const [path, label] of [[`${product}/configuration`, "Content"], [codec, "Description as JSON"]] as const) {
+        await visit(page, site, path)
+        const field = page.getByLabel(label, { exact: true })
+        const before = await field.inputValue()
+        await field.fill("{ }")
+        await page.getByRole("link", { name: "Events" }).click()
+        await dialog.getByRole("button", { name: "Cancel" }).click()
+        assert.strictEqual(await field.inputValue(), "{ }")
+        await field.fill(before)
+        await page.getByRole("link", { name: "Events" }).click()
+        await page.waitForURL(/events$/)
+      }
+    }
+  )
+
   inWindow("what is not saved is lost by no way back", async ({ page, product, scene, site }) => {
     await signIn(page, site)
     await visit(page, site, product)

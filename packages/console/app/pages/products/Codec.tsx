@@ -14,6 +14,7 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Time } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useStored } from "../../parts/useStored.ts"
+import { useUnsavedWarning } from "../../parts/useUnsavedWarning.ts"
 import { useTexts } from "../../text/text.ts"
 
 type Stored = Data<typeof api.codecs.getCodec>
@@ -39,11 +40,13 @@ const Editor = (
 ) => {
   const { common, products: { codec: words } } = useTexts()
   const [text, setText] = useState(textOf(stored))
-  const { newer, save } = useStored(stored, {
+  const isChanged = (base: Stored) => text !== textOf(base)
+  const { base, newer, save } = useStored(stored, {
     idOf: ({ codec, version }) => codec === null ? "" : version,
-    isChanged: (base) => text !== textOf(base),
+    isChanged,
     take: (stored) => setText(textOf(stored))
   })
+  useUnsavedWarning(isChanged(base))
   const params = { product_key: productKey }
   const codec = objectOf(text)
   return (

@@ -16,6 +16,7 @@ import { Badge, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useStored } from "../../parts/useStored.ts"
+import { useUnsavedWarning } from "../../parts/useUnsavedWarning.ts"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 
@@ -73,6 +74,7 @@ const Content = (
     isChanged,
     take: (stored) => setDraft(draftOf(stored))
   })
+  useUnsavedWarning(isChanged(base))
   const params = { product_key: productKey }
   if (!canWrite("configurations")) return stored === undefined ? null : <pre tabIndex={0}><code>{stored.content}</code></pre>
   return (
