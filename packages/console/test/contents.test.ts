@@ -582,6 +582,16 @@ inBrowser((inWindow) => {
     { forcedColors: "active" }
   )
 
+  inWindow("a page is printed dark on white, whatever the theme", async ({ page, site }) => {
+    await signIn(page, site)
+    await visit(page, site, "/console/products")
+    await page.emulateMedia({ media: "print", colorScheme: "dark" })
+    for (const theme of ["dark", "system"]) {
+      await page.getByLabel("Appearance").selectOption(theme)
+      assert.strictEqual(await page.evaluate("getComputedStyle(document.body).color"), "rgb(20, 33, 34)")
+    }
+  })
+
   inWindow("a plot is drawn in the colours of a theme as soon as it is chosen", async ({ page, site }) => {
     await page.addInitScript(`{
       const { fillText } = CanvasRenderingContext2D.prototype
