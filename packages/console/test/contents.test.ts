@@ -578,6 +578,7 @@ inBrowser((inWindow) => {
       const lines = page.locator(".plot", { hasText: "Refused" })
       await lines.locator(".u-marker").last().waitFor()
       assert.lengthOf(await colors(".plot .u-series + .u-series .u-marker", "borderTopColor"), 3)
+      assert.lengthOf(await colors(".button[aria-pressed]", "backgroundColor"), 2)
     },
     { forcedColors: "active" }
   )
