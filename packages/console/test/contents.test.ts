@@ -184,6 +184,29 @@ inBrowser((inWindow) => {
   )
 
   inWindow(
+    "live values go on when a network has forgotten the connection without a word",
+    async ({ device, page, report, site }) => {
+      await signIn(page, site)
+      const address = /\/v1\/events\?/
+      let isForgotten = true
+      // The stream never says anything.
+      await page.route(address, (route) => isForgotten ? undefined : route.continue())
+      await page.clock.install()
+      const silent = page.waitForRequest(address)
+      await visit(page, site, device)
+      await silent
+      await twoFrames(page)
+      isForgotten = false
+      const opened = streamed(page)
+      await page.clock.runFor(61_000)
+      assert.strictEqual((await opened).status(), 200)
+      await report(17.5)
+      await page.clock.runFor(1000)
+      await page.getByText(/17\.5/).first().waitFor()
+    }
+  )
+
+  inWindow(
     "who deletes a device goes on with the list, also if the page knows before the answer that it is gone",
     async ({ call, page, product, site }) => {
       const { device_id } = await call("POST", `/products/${product.split("/").at(-1)}/things`, {

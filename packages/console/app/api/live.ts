@@ -127,13 +127,25 @@ const addressOf = (filters: ReadonlyArray<LiveFilter>): string => {
 const productIn = (filters: ReadonlyArray<LiveFilter>): string | undefined =>
   filters.map(({ product_key }) => product_key).find((product) => product !== undefined)
 
+/** Milliseconds without an event after which the stream is opened anew: a network may have forgotten it without a word. */
+const longestSilence = 60_000
+
 /** The server sends what was missed after the last event: the browser names it, or the address of a new stream does. */
 const open = (address: string): () => void => {
   let source: EventSource
   let last = ""
   let timer: ReturnType<typeof setTimeout> | undefined
+  let silence: ReturnType<typeof setTimeout> | undefined
   const closed = new AbortController()
+  const hear = () => {
+    clearTimeout(silence)
+    silence = setTimeout(() => {
+      source.close()
+      connect()
+    }, longestSilence)
+  }
   const connect = () => {
+    hear()
     source = new EventSource(last === "" ? address : `${address}&last_event_id=${encodeURIComponent(last)}`)
     source.addEventListener("open", () => {
       connection.value = "live"
@@ -148,6 +160,7 @@ const open = (address: string): () => void => {
     source.addEventListener("gap", readAgain)
     for (const type of liveEventTypes) {
       source.addEventListener(type, (message: MessageEvent<string>) => {
+        hear()
         last = message.lastEventId
         const event = { ...JSON.parse(message.data) as LiveEvent, id: last, type }
         for (const { filter, onEvent } of listeners) if (fits(event, filter)) onEvent(event)
@@ -155,6 +168,7 @@ const open = (address: string): () => void => {
     }
   }
   const goOn = async () => {
+    clearTimeout(silence)
     const isRefused = await refuses(address, closed.signal)
     if (closed.signal.aborted) return
     connection.value = isRefused ? "off" : "lost"
@@ -171,6 +185,7 @@ const open = (address: string): () => void => {
   return () => {
     closed.abort()
     clearTimeout(timer)
+    clearTimeout(silence)
     source.close()
   }
 }
