@@ -17,12 +17,17 @@ const runnerUntil = (
 ): Runner => {
   const run = Effect.runPromiseExitWith(context)
   const aborted = () => signals.find(({ aborted }) => aborted)
-  /** Calls `end` when a signal aborts. Returns what forgets that. */
+  /** Calls `end` once: when a signal aborts, or now if one has. Returns what forgets that. */
   const onAbort = (end: () => void): () => void => {
-    if (aborted() !== undefined) end()
     const ends = signals.map(endsOf)
-    for (const { add } of ends) add(end)
-    return () => ends.forEach(({ remove }) => remove(end))
+    const forget = () => ends.forEach(({ remove }) => remove(endOnce))
+    const endOnce = () => {
+      forget()
+      end()
+    }
+    if (aborted() === undefined) { for (const { add } of ends) add(endOnce) }
+    else end()
+    return forget
   }
   return {
     promise: async (effect) => {

@@ -10,6 +10,7 @@ import {
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Effect, Layer } from "effect"
+import { getEventListeners } from "node:events"
 import { assert, expect, expectTypeOf, it, vi } from "vitest"
 import { CloudError, type CloudEvent, type PromisedCloud, startCloud } from "../src/index.ts"
 
@@ -294,6 +295,16 @@ it("loops that begin at the same moment read one subscription", async () => {
   const reason = new Error("Enough")
   controller.abort(reason)
   assert.deepStrictEqual(await ends, loops.map(() => ({ status: "rejected", reason })))
+})
+
+it("a loop that one signal ends is forgotten by the others", async () => {
+  await using cloud = await startCloud(parts)
+  const [kept, ended] = [new AbortController(), new AbortController()]
+  const next = cloud.withSignal(kept.signal).withSignal(ended.signal).subscribe("loop")[Symbol.asyncIterator]().next()
+  await vi.waitUntil(() => getEventListeners(kept.signal, "abort").length === 1)
+  ended.abort()
+  await next.catch(() => {})
+  assert.lengthOf(getEventListeners(kept.signal, "abort"), 0)
 })
 
 it("Node.js does not warn of the listeners of many calls and loops at once", async () => {
