@@ -276,6 +276,52 @@ inBrowser((inWindow) => {
   })
 
   inWindow(
+    "each action asks for the operations that it calls",
+    async ({ call, page, pages, product, site }) => {
+      const signInWith = async (role: string, actions: ReadonlyArray<string>) => {
+        const { key } = await call("POST", "/access-keys", { name: "one action", role, scopes: { actions } })
+        await signIn(page, site, key)
+        // A page that is open goes on with the key before.
+        await page.goto("about:blank")
+      }
+      const group = pages.find((path) => path.includes("group="))!
+      const buttons = (name: RegExp) => page.locator("main").getByRole("button", { name }).allTextContents()
+      const properties = page.getByRole("button", { name: "Set properties" })
+      const edit = page.getByRole("button", { name: "Edit" })
+      const connect = page.locator("main").getByRole("link", { name: "Connect a device" })
+
+      await signInWith("operator", ["mesh:read", "deviceGroups:read", "deviceGroups:write", "products:write"])
+      await visit(page, site, "/console/mesh")
+      assert.match((await page.locator("main td a").first().textContent())!, /^[0-9a-f]{32}$/)
+      await visit(page, site, group)
+      assert.strictEqual(await properties.count(), 0)
+      await edit.waitFor()
+
+      await signInWith("admin", ["subscriptions:read", "subscriptions:write", "ota:read", "ota:write", "products:read"])
+      await visit(page, site, "/console/subscriptions")
+      assert.deepStrictEqual(await buttons(/key/), [])
+      await visit(page, site, "/console/firmware")
+      assert.deepStrictEqual(await buttons(/^New/), [])
+
+      await signInWith("operator", ["deviceGroups:read", "bulkCommands:write", "products:read", "devices:write"])
+      await visit(page, site, group)
+      await properties.waitFor()
+      assert.strictEqual(await edit.count(), 0)
+      await visit(page, site, product)
+      await connect.waitFor()
+
+      await signInWith("operator", ["products:read", "products:write"])
+      await visit(page, site, product)
+      await edit.waitFor()
+      assert.strictEqual(await connect.count(), 0)
+      await visit(page, site, "/console/products")
+      await page.getByRole("button", { name: "New product" }).first().click()
+      await page.getByRole("dialog").getByLabel("Name").waitFor()
+      assert.strictEqual(await page.getByRole("dialog").getByLabel("Begin with").count(), 0)
+    }
+  )
+
+  inWindow(
     "a key that may not read the overview begins at the first page that it may",
     async ({ ofProductsAloneKey, page, site }) => {
       const refused = refusals(page)

@@ -15,7 +15,8 @@ import { SetProperties } from "./SetProperties.tsx"
 
 /** Whether there is something that may be done with them. */
 export const hasActions = (): boolean =>
-  (["devices", "bulkCommands", "jobs", "deviceGroups"] as const).some((group) => canWrite(group))
+  canWrite("devices") ||
+  ownProducts.value === undefined && (["bulkCommands", "jobs", "deviceGroups"] as const).some((group) => canWrite(group))
 
 /** `onDone` gets the devices that are left because it has failed for them. */
 export const BulkActions = (

@@ -51,7 +51,7 @@ export const Group = ({ id }: { readonly id: string }) => {
           actions={
             <>
               <a class="button" href="/console/devices?view=groups">{groups.toAll}</a>
-              {canWrite("deviceGroups") && <Actions group={group} count={members.data?.total ?? 0} reload={reload} />}
+              <Actions group={group} count={members.data?.total ?? 0} reload={reload} />
             </>
           }
         >
@@ -111,19 +111,25 @@ const Actions = (
   const close = () => setOpen(undefined)
   return (
     <>
-      {group.type === "static" && (
+      {canWrite("deviceGroups") && group.type === "static" && (
         <button type="button" class="button" onClick={() => setOpen("add")}>{groups.add}</button>
       )}
-      <button type="button" class="button" disabled={count === 0} onClick={() => setOpen("properties")}>
-        {devices.setProperties}
-      </button>
-      <button type="button" class="button" onClick={() => setOpen("edit")}>{common.edit}</button>
-      <DeleteButton
-        title={groups.removeTitle(group.name)}
-        body={groups.removeBody(formatNumber(count))}
-        remove={() => api.deviceGroups.deleteDeviceGroup({ params: { group_id: String(group.group_id) } })}
-        onDeleted={() => goTo("/console/devices?view=groups")}
-      />
+      {canWrite("bulkCommands") && (
+        <button type="button" class="button" disabled={count === 0} onClick={() => setOpen("properties")}>
+          {devices.setProperties}
+        </button>
+      )}
+      {canWrite("deviceGroups") && (
+        <>
+          <button type="button" class="button" onClick={() => setOpen("edit")}>{common.edit}</button>
+          <DeleteButton
+            title={groups.removeTitle(group.name)}
+            body={groups.removeBody(formatNumber(count))}
+            remove={() => api.deviceGroups.deleteDeviceGroup({ params: { group_id: String(group.group_id) } })}
+            onDeleted={() => goTo("/console/devices?view=groups")}
+          />
+        </>
+      )}
       {open === "edit" && <GroupForm group={group} onClose={close} onSaved={reload} />}
       {open === "add" && <AddDevices id={String(group.group_id)} onClose={close} onAdded={reload} />}
       {open === "properties" && <SetProperties scope={{ group_id: group.group_id }} count={count} onClose={close} />}

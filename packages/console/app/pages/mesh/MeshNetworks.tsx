@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
-import { canWrite } from "../../api/session.ts"
+import { canWrite, may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
@@ -53,7 +53,7 @@ const columnsOf = (): ReadonlyArray<Column<Network>> => {
       title: mesh.networkKey,
       cell: ({ network_key }) =>
         // The key is the name of a network: who may not read it cannot open the network.
-        canWrite("mesh")
+        may("operator")
           ? <a class="mono" href={`/console/mesh/${network_key}`}>{network_key}</a>
           : <span class="soft">{mesh.hidden}</span>
     },

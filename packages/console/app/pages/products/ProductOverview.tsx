@@ -33,9 +33,11 @@ export const ProductOverview = ({ product, reload }: { readonly product: Product
         <>
           <a class="button" href={`/console/devices?product=${product_key}`}>{products.devices}</a>
           <a class="button" href={`/console/firmware?product=${product_key}`}>{products.firmware}</a>
+          {canWrite("devices") && (
+            <a class="button" href={`/console/devices/connect?product=${product_key}`}>{products.connect}</a>
+          )}
           {canWrite("products") && (
             <>
-              <a class="button" href={`/console/devices/connect?product=${product_key}`}>{products.connect}</a>
               <button type="button" class="button" onClick={() => setEditing(true)}>{common.edit}</button>
               <button type="button" class="button" onClick={() => void release()}>
                 {status === "released" ? products.unrelease : products.release}
