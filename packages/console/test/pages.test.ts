@@ -207,6 +207,36 @@ inBrowser((inWindow) => {
   )
 
   inWindow(
+    "a key of some products is offered no topologies and no actions on upgrade tasks",
+    async ({ call, hub, page, site }) => {
+      const refused = refusals(page)
+      const { device_info: { device_id, product_key } } = await call("GET", `/things/${hub.split("/").at(-1)}/detail`)
+      const { id } = await call("POST", `/products/${product_key}/ota/firmwares`, {
+        name: "Hub",
+        version: "9.0.0",
+        oss_path: "https://example.com/hub.bin",
+        algorithms: 1,
+        hash: "93230c3bde425a9d7984a594ac55ea1e"
+      })
+      const { task_id } = await call("POST", `/ota/firmwares/${id}/upgrade-tasks`, {
+        scope_mode: 1,
+        device_ids: [device_id],
+        need_app_confirm: true
+      })
+      const scopes = { products: [product_key] }
+      const { key } = await call("POST", "/access-keys", { name: "hubs", role: "operator", scopes })
+      await signIn(page, site, key)
+      await visit(page, site, `${hub}/firmware`)
+      await page.getByText("9.0.0").first().waitFor()
+      assert.deepStrictEqual(await page.locator("main .card").getByRole("button").allTextContents(), [])
+      assert.strictEqual(await page.getByRole("link", { name: /^Topology$|^Hub, / }).count(), 0)
+      await call("DELETE", `/ota/tasks/${task_id}`)
+      await call("DELETE", `/ota/firmwares/${id}`)
+      assert.deepStrictEqual(refused, [])
+    }
+  )
+
+  inWindow(
     "a key of some operations sees no actions that are refused to it",
     async ({ call, device, page, product, scene, site }) => {
       const refused = refusals(page)

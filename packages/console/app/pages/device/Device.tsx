@@ -6,6 +6,7 @@ import { useRoute } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
+import { ownProducts } from "../../api/session.ts"
 import { type Query, useQuery } from "../../api/useQuery.ts"
 import { deviceHref, StatusBadge } from "../../parts/Devices.tsx"
 import { emptyModel, useModel } from "../../parts/model/Model.ts"
@@ -137,8 +138,10 @@ const DeviceTabs = (
   )
 }
 
-/** A device that stands alone has no topology. */
+/** A device that stands alone has no topology, and a key that is limited to products may not read one. */
 const idsOf = ({ node_type }: DeviceInfo): ReadonlyArray<TabId> =>
-  (Object.keys(tabs) as ReadonlyArray<TabId>).filter((id) => id !== "topology" || node_type !== "direct")
+  (Object.keys(tabs) as ReadonlyArray<TabId>).filter((id) =>
+    id !== "topology" || node_type !== "direct" && ownProducts.value === undefined
+  )
 
 export default Device

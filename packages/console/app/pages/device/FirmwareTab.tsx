@@ -5,7 +5,7 @@ import { api } from "../../api/client.ts"
 import type { Data, Item } from "../../api/Operations.ts"
 import { useLive } from "../../api/live.ts"
 import { readAll } from "../../api/readAll.ts"
-import { canWrite } from "../../api/session.ts"
+import { canWrite, ownProducts } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { ask } from "../../parts/Dialog.tsx"
 import { Card, Facts } from "../../parts/Page.tsx"
@@ -79,7 +79,7 @@ const ModuleCard = (
         facts={[
           [texts.version, current_version === "" ? <span class="soft">{texts.notReported}</span> : <code>{current_version}</code>],
           [texts.target, target_version === null ? undefined : <code>{target_version}</code>],
-          [texts.task, task_id === null ? undefined : firmware === undefined
+          [texts.task, task_id === null ? undefined : firmware === undefined || ownProducts.value !== undefined
             ? String(task_id)
             : <a href={`/console/firmware/${firmware.id}/campaigns/${task_id}`}>{firmware.name}, {texts.taskOf(task_id)}</a>],
           [common.status, status === null ? undefined : <Badge mood={moods[status] ?? "plain"}>{texts.states[status] ?? status}</Badge>]
@@ -110,13 +110,15 @@ const Actions = (
 ) => {
   const { common, device: { firmware: texts } } = useTexts()
   const params = { task_id: String(taskId), device_id: deviceId }
+  // The routes of tasks name no product: a key that is limited to products may not call them.
+  const isOfAll = ownProducts.value === undefined
   const done = (text: string) => () => {
     tell(text)
     reload()
   }
   return (
     <>
-      {reason === "awaiting-confirmation" && (
+      {isOfAll && reason === "awaiting-confirmation" && (
         <button
           type="button"
           class="button small"
@@ -137,7 +139,9 @@ const Actions = (
           {texts.start}
         </button>
       )}
-      <button type="button" class="button small danger" onClick={() => askCancel(params, reload)}>{texts.cancel}</button>
+      {isOfAll && (
+        <button type="button" class="button small danger" onClick={() => askCancel(params, reload)}>{texts.cancel}</button>
+      )}
     </>
   )
 }
