@@ -25,7 +25,7 @@ const runnerUntil = (
       forget()
       end()
     }
-    if (aborted() === undefined) { for (const { add } of ends) add(endOnce) }
+    if (aborted() === undefined) ends.forEach(({ add }) => add(endOnce))
     else end()
     return forget
   }
