@@ -100,6 +100,7 @@ const make = Effect.gen(function*() {
       }))
       const insert = store.insertBatch(projectId, productKey, { description: desc, createdAt }, triples)
       const batch = yield* lifecycle.commit(
+        projectId,
         quotas.within(projectId, "devices", num, insert),
         (batch) =>
           Option.isSome(batch)
@@ -145,6 +146,7 @@ const make = Effect.gen(function*() {
       )
       const members = yield* devices(projectId, productKey, batchId)
       const removed = yield* lifecycle.remove(
+        projectId,
         members.map(({ deviceId, deviceName }) => ({ deviceId, projectId, productKey, deviceName, validateType })),
         store.removeBatch(projectId, productKey, batchId),
         yield* Clock.currentTimeMillis

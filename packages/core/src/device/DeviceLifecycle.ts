@@ -7,6 +7,8 @@ import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { given, resulting } from "../kernel/GivenEffect.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { Transactions } from "../kernel/Transactions.ts"
+import * as TurnsByKey from "../kernel/TurnsByKey.ts"
+import type { ProjectId } from "../project/Project.ts"
 import type { DeviceIdentity } from "./Device.ts"
 
 /**
@@ -55,18 +57,22 @@ export class DeviceLifecycle extends Context.Service<DeviceLifecycle, {
   /**
    * Runs `write` and calls the hooks for the change that `changeOf` finds in its
    * result; undefined: it has changed nothing. After the transaction, calls all
-   * hooks, even if one fails; then fails with the first failure.
+   * hooks, even if one fails; then fails with the first failure. Transactions of a
+   * project take turns, two at once on a node.
    */
   readonly commit: <A, E, R>(
+    projectId: ProjectId,
     write: Effect.Effect<A, E, R>,
     changeOf: (result: A) => StoredChange | undefined
   ) => Effect.Effect<A, E | StoreError, R>
   /**
    * Deletes devices: calls the `deleting` hooks, runs `remove`, and calls the
    * returned handlers. `remove` returns the devices that it has removed; none: it
-   * found nothing to remove, and no handler runs. `at`: Unix milliseconds.
+   * found nothing to remove, and no handler runs. `at`: Unix milliseconds. Takes turns
+   * as `commit` does.
    */
   readonly remove: (
+    projectId: ProjectId,
     devices: ReadonlyArray<DeviceIdentity>,
     remove: Effect.Effect<Option.Option<ReadonlyArray<DeviceIdentity>>, StoreError>,
     at: number
@@ -74,7 +80,7 @@ export class DeviceLifecycle extends Context.Service<DeviceLifecycle, {
 }>()("@device-cloud/core/device/DeviceLifecycle") {
   static readonly layer: Layer.Layer<DeviceLifecycle, never, Transactions> = Layer.effect(
     DeviceLifecycle,
-    Effect.map(Transactions, (transactions) => make(transactions))
+    Effect.suspend(() => make)
   )
 }
 
@@ -93,11 +99,20 @@ interface Staged {
   readonly handler: LifecycleHandler
 }
 
-const make = ({ within }: Transactions["Service"]): DeviceLifecycle["Service"] => {
+/**
+ * Transactions of a project at once. More would wait for the row that counts its devices, each with one of the
+ * connections to the storage that all projects share.
+ */
+const atOnce = 2
+
+const make = Effect.gen(function*() {
+  const { within } = yield* Transactions
+  const inTurn = yield* TurnsByKey.make<ProjectId>(atOnce)
   let hooks: ReadonlyArray<LifecycleHook> = []
 
   /** Runs the write with the handlers that record it, then the other handlers. */
   const run = Effect.fnUntraced(function*<A, E, R>(
+    projectId: ProjectId,
     write: Effect.Effect<A, E, R>,
     changeOf: (result: A) => { readonly devices: ReadonlyArray<DeviceIdentity>; readonly at: number } | undefined,
     handlersOf: (result: A) => ReadonlyArray<Staged>
@@ -112,9 +127,9 @@ const make = ({ within }: Transactions["Service"]): DeviceLifecycle["Service"] =
             : []
         )
     }
-    const result = yield* within(
+    const result = yield* inTurn(projectId)(within(
       Effect.tap(write, (result) => Effect.all(handle(result, true), { discard: true }))
-    )
+    ))
     yield* runAll(handle(result, false))
     return result
   })
@@ -122,7 +137,7 @@ const make = ({ within }: Transactions["Service"]): DeviceLifecycle["Service"] =
   const inOrder = (all: ReadonlyArray<LifecycleHook>) =>
     all.toSorted((a, b) => stages.indexOf(a.stage) - stages.indexOf(b.stage))
 
-  return {
+  return DeviceLifecycle.of({
     register: (hook) =>
       Effect.asVoid(Effect.acquireRelease(
         Effect.sync(() => {
@@ -133,14 +148,14 @@ const make = ({ within }: Transactions["Service"]): DeviceLifecycle["Service"] =
             hooks = hooks.filter((each) => each !== hook)
           })
       )),
-    commit: (write, changeOf) =>
-      run(write, changeOf, (result) => {
+    commit: (projectId, write, changeOf) =>
+      run(projectId, write, changeOf, (result) => {
         const stored = changeOf(result)
         return stored === undefined ?
           [] :
           hooks.flatMap(({ [stored.change]: handler, stage }) => handler === undefined ? [] : { stage, handler })
       }),
-    remove: Effect.fnUntraced(function*(devices, remove, at) {
+    remove: Effect.fnUntraced(function*(projectId, devices, remove, at) {
       const handlers = yield* Effect.forEach(
         hooks.flatMap(({ deleting, stage }) => deleting === undefined ? [] : { deleting, stage }),
         ({ deleting, stage }) => {
@@ -152,10 +167,11 @@ const make = ({ within }: Transactions["Service"]): DeviceLifecycle["Service"] =
         }
       )
       return yield* run(
+        projectId,
         remove,
         (removed) => Option.isSome(removed) ? { devices: removed.value, at } : undefined,
         () => handlers
       )
     })
-  }
-}
+  })
+})

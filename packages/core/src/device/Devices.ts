@@ -159,6 +159,7 @@ const make = Effect.gen(function*() {
         createdAt
       }])
       const stored = yield* lifecycle.commit(
+        projectId,
         quotas.within(projectId, "devices", 1, insert),
         (stored) =>
           Option.isSome(stored)
@@ -203,7 +204,7 @@ const make = Effect.gen(function*() {
     fields: Omit<DeviceUpdate, "updatedAt">,
     kind: LifecycleChange
   ) {
-    yield* lifecycle.commit(save(projectId, deviceId, fields), (detail) => ({
+    yield* lifecycle.commit(projectId, save(projectId, deviceId, fields), (detail) => ({
       change: kind,
       devices: [deviceIdentity(detail)],
       at: detail.device.updatedAt
@@ -255,6 +256,7 @@ const make = Effect.gen(function*() {
       const secret = yield* identifiers.deviceSecret
       const previousUntil = overlap === 0 ? null : at + overlap * 1000
       const rotated = yield* lifecycle.commit(
+        projectId,
         store.rotateSecret(projectId, deviceId, { secret, previousUntil, at }),
         (rotated) =>
           Option.isSome(rotated) ? { change: "rotated", devices: [deviceIdentity(rotated.value)], at } : undefined
@@ -266,6 +268,7 @@ const make = Effect.gen(function*() {
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const identity = deviceIdentity(yield* get(projectId, { deviceId }))
     const removed = yield* lifecycle.remove(
+      projectId,
       [identity],
       Effect.map(store.remove(projectId, deviceId), Option.map((detail) => [deviceIdentity(detail)])),
       yield* Clock.currentTimeMillis

@@ -243,6 +243,7 @@ const make = Effect.gen(function*() {
     const known = yield* devices.claimByName(productKey, deviceName)
     const claimed = known === "none"
       ? yield* lifecycle.commit(
+        projectId,
         quotas.within(projectId, "devices", 1, create),
         (claimed) =>
           typeof claimed === "object" && claimed.device.deviceId === deviceId
