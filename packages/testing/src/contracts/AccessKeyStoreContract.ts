@@ -164,5 +164,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.replaceOwner(owners[0]!)
         const { items } = yield* store.list(defaultProjectId, { page: 1, pageSize: 100 })
         assert.deepStrictEqual(items.filter(({ role }) => role === "owner"), [owners[0]!])
+        // One that is set again stays as it is.
+        yield* store.replaceOwner({ ...owners[0]!, createdAt: epoch + 1 })
+        assert.deepStrictEqual(yield* store.find(owners[0]!.id), Option.some(owners[0]!))
       }))
   })

@@ -291,6 +291,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           Option.getOrThrow(yield* store.get(projectId, bulk.bulkId)).counts,
           { queued: 2, cancelled: 1 }
         )
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.get(projectId, sibling.bulkId)).counts, { pending: 3 })
         // It was not killed.
         yield* store.settle([{ turn: turns[1]!, messageId: made[0]!, reason: "" }], epoch + 3)
         const cancels = yield* claim(bulk, { now: epoch + 4 })

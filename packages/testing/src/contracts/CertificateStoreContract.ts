@@ -281,14 +281,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("ends the others of the device in time, and none later than it would", () =>
       Effect.gen(function*() {
         const store = yield* CertificateStore
-        const { authorityId, deviceId } = yield* insertBoth()
+        const { authorityId, deviceId, product } = yield* insertBoth()
+        const [other] = yield* insertDevices(product, [newDevice()])
+        const theirs = newCertificate(other!.deviceId, authorityId, { endsAt: epoch + 1000 })
         const [first, second, later, third] = [
           newCertificate(deviceId, authorityId),
           newCertificate(deviceId, authorityId, { endsAt: epoch + 1000 }),
           newCertificate(deviceId, authorityId, { endsAt: epoch + 9000 }),
           newCertificate(deviceId, authorityId)
         ]
-        for (const certificate of [first, second, later]) yield* store.insert(certificate, untouched)
+        for (const certificate of [first, second, later, theirs]) yield* store.insert(certificate, untouched)
         yield* store.insert(third, { othersEndAt: epoch + 5000, limit: 10 })
         assert.deepStrictEqual(
           (yield* store.ofDevice(deviceId)).map(({ endsAt }) => endsAt),
@@ -297,6 +299,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const fourth = newCertificate(deviceId, authorityId, { createdAt: epoch + 5000 })
         yield* store.insert(fourth, untouched)
         assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(fourth), stored(third)])
+        assert.deepStrictEqual(yield* store.ofDevice(other!.deviceId), [stored(theirs)])
       }))
 
     it.effect("revokes once, and keeps what is revoked if somebody else could bring it back", () =>
@@ -348,6 +351,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.putRevocationList(one.product.projectId, one.authorityId, list, [{ serial, revokedAt: epoch }])
         assert.deepStrictEqual(yield* store.ofDevice(other.deviceId), [stored(same)])
         assert.isNull(Option.getOrThrow(yield* store.find(same.fingerprint)).revokedAt)
+        assert.deepStrictEqual(
+          yield* store.revoke(other.deviceId, serial, epoch + 2),
+          Option.some({ ...same, revokedAt: epoch + 2 })
+        )
       }))
 
     it.effect("what the list of an authority revokes is revoked while it is on the list", () =>
@@ -410,8 +417,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(next), revoked])
         // Once `revoke` has revoked it, no list brings it back.
         assert.deepStrictEqual(Option.getOrThrow(yield* store.revoke(deviceId, serial, epoch + 1)), revoked)
+        const nextRevoked = { ...next, revokedAt: epoch + 1 }
+        assert.deepStrictEqual(yield* store.revoke(deviceId, next.serial, epoch + 1), Option.some(nextRevoked))
         yield* put(epoch + 1, [])
-        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [stored(next), revoked])
+        assert.deepStrictEqual(yield* store.ofDevice(deviceId), [nextRevoked, revoked])
       }))
 
     it.effect("a certificate that is gone can be stored again", () =>

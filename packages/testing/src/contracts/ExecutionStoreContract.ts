@@ -201,12 +201,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const scenes = yield* SceneStore
         const store = yield* ExecutionStore
         const project = yield* insertProject
-        const [scene, gone] = [yield* insert(project), newScene(project)]
-        yield* store.enqueue([firing(scene), firing(gone)])
+        const [scene, sibling, gone] = [yield* insert(project), yield* insert(project), newScene(project)]
+        yield* store.enqueue([firing(scene), firing(sibling), firing(gone)])
         assert.strictEqual((yield* store.executions(gone.sceneId, all)).total, 0)
+        yield* scenes.remove((yield* insertProject).id, scene.sceneId)
+        assert.strictEqual((yield* store.executions(scene.sceneId, all)).total, 1)
         yield* scenes.remove(scene.projectId, scene.sceneId)
         assert.strictEqual((yield* store.executions(scene.sceneId, all)).total, 0)
         assert.deepStrictEqual(yield* claim([scene, gone], epoch + 1), [])
+        assert.strictEqual((yield* store.executions(sibling.sceneId, all)).total, 1)
       }))
 
     it.effect("scenes and timers go with their project", () =>
@@ -229,6 +232,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const project = yield* insertProject
         const scene = newScene(project)
         const [due, later, never] = [timer(scene, epoch), timer(scene, epoch + 100), timer(scene, null)]
+        const sibling = newScene(project)
+        yield* scenes.insert(sibling, [timer(sibling, epoch + 200)])
         yield* scenes.insert(scene, [due, later, never])
         const seen: Array<SceneTimer> = []
         const tick = (now: number) =>
@@ -250,6 +255,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* scenes.update({ ...scene, revision: 2 }, [next])
         yield* tick(epoch + 300)
         assert.deepStrictEqual(seen, [due, later, next])
+        assert.strictEqual((yield* store.executions(sibling.sceneId, all)).total, 1)
         // One that stays is neither lost nor comes twice because the scene is changed.
         const [kept, off] = [timer(scene, epoch + 400), timer(scene, epoch + 400)]
         yield* scenes.update({ ...scene, revision: 3 }, [kept, off])
@@ -328,7 +334,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const [store, presence] = [yield* ExecutionStore, yield* PresenceStore]
         const scene = yield* insert(yield* insertProject)
-        const other = yield* insert(yield* insertProject)
+        const [other, twice] = [yield* insert(yield* insertProject), yield* insert(yield* insertProject)]
         const devices = yield* Effect.replicateEffect(insertDevice, 4)
         const [steady, flapping, disabled, unwanted] = devices.map(({ device }) => device) as [
           Device,
@@ -363,6 +369,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const lasting = [waiting(scene, steady, epoch + 1), waiting(scene, steady, epoch + 1, 20)]
         yield* go(steady, "Offline", epoch + 1, [
           ...lasting,
+          waiting(twice, steady, epoch + 1),
+          waiting(twice, steady, epoch + 1, 20),
           waiting({ ...other, sceneId: SceneId.make("gone") }, steady, epoch + 1)
         ])
         // Nothing takes the place of the second one when the device is offline again.
@@ -389,6 +397,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const claimed = yield* stored(epoch + 600_001)
         assert.deepStrictEqual(claimed, [{ ...pendingExecution(lasting[0]!), dueAt: epoch + 10_600_001, revision: 1 }])
         assert.strictEqual(yield* store.tickLasting({ now: epoch + 600_001, limit: 100, admit: () => true }), 0)
+        assert.strictEqual((yield* store.executions(twice.sceneId, all)).total, 1)
         const ids = (yield* stored(epoch + 660_000)).map(({ executionId }) => executionId)
         assert.deepStrictEqual(ids, [again.executionId])
         assert.deepStrictEqual((yield* store.executions(other.sceneId, all)).items, [])
@@ -397,6 +406,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         // The scene is gone when the time comes.
         yield* (yield* SceneStore).remove(scene.projectId, scene.sceneId)
         assert.deepStrictEqual(yield* stored(epoch + 1_200_001), [])
+        // Another one waited for both times.
+        assert.strictEqual((yield* store.executions(twice.sceneId, all)).total, 2)
       }))
 
     it.effect("takes no more executions that have waited at once than it is asked for, and tells how many", () =>

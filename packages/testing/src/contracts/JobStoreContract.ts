@@ -141,6 +141,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* JobStore
         const { devices: [device, other], job, product } = yield* insertJob(2)
         const { jobId } = job
+        const sibling = yield* create(product, { _tag: "Product", productKey: product.productKey })
         const details = { step: "1", zero: "\u0000" }
         const outcomes = yield* store.report([
           report(device!, jobId, "in_progress", { progress: 40, details }),
@@ -177,6 +178,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const found = Option.getOrThrow(yield* store.get(product.projectId, jobId))
         assert.deepInclude(found.counts, { succeeded: 1, rejected: 1, in_progress: 0, queued: 0 })
         assert.deepInclude(Option.getOrThrow(yield* store.task(other!.deviceId, jobId)), { progress: 0 })
+        const untouched = Option.getOrThrow(yield* store.task(deviceId, sibling.jobId))
+        assert.deepInclude(untouched, { state: "queued", progress: 0, details: {} })
         assert.strictEqual(found.job.status, "completed")
         assert.isFalse(yield* store.cancel(jobId, epoch))
         const ended = yield* store.tasks(jobId, "rejected", { page: 1, pageSize: 10 })

@@ -646,8 +646,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("the firmware of a verify task is where the task is, whatever happens at once", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
-        const { firmware } = yield* prepare(1)
+        const { firmware, product } = yield* prepare(1)
         const { firmwareId, projectId } = firmware
+        const other = yield* insertFirmware(product, { module: "MCU" })
         const detail = Effect.map(store.firmware(projectId, firmwareId), Option.getOrThrow)
         const draft = newTask(firmware, { kind: "verify", createdAt: epoch + 1, updatedAt: epoch + 1 })
         const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch + 1))
@@ -666,6 +667,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { firmware: { status, updatedAt }, ongoing } = yield* detail
         assert.deepStrictEqual([status, updatedAt, ongoing], [ended.status, epoch + 2, false])
         assert.strictEqual(ended.updatedAt, epoch + 2)
+        const untouched = Option.getOrThrow(yield* store.firmware(projectId, other.firmwareId))
+        assert.deepStrictEqual(untouched.firmware, other)
       }))
 
     it.effect.prop(

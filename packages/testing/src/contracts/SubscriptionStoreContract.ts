@@ -119,7 +119,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isFalse(yield* store.remove(stranger, subscriptionId))
         assert.isTrue(yield* store.remove(id, subscriptionId))
         assert.isFalse(yield* store.remove(id, subscriptionId))
-        assert.deepStrictEqual((yield* store.list(id, { page: 1, pageSize: 10 })).items, [two])
+        assert.deepStrictEqual(yield* store.list(id, { page: 1, pageSize: 10 }), { items: [two], total: 1 })
       }))
 
     it.effect("goes with its project", () =>

@@ -75,6 +75,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isUndefined(yield* isActive(device, epoch))
         assert.isFalse(yield* store.stop(deviceId, epoch))
         assert.isTrue(yield* start(device))
+        const { device: other } = yield* insertDevice
+        assert.isTrue(yield* start(other, { until: epoch + 2 * minute }))
         assert.deepStrictEqual(yield* isActive(device, epoch + 1), {
           deviceId,
           productKey,
@@ -82,11 +84,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           until: epoch + minute
         })
         assert.isUndefined(yield* isActive(device, epoch + minute))
-        assert.isTrue(yield* start(device, { until: epoch + 2 * minute }))
+        // It is prolonged, and shortened.
+        for (const minutes of [3, 2]) assert.isTrue(yield* start(device, { until: epoch + minutes * minute }))
         assert.isDefined(yield* isActive(device, epoch + minute))
+        assert.isUndefined(yield* isActive(device, epoch + 2 * minute))
         assert.isTrue(yield* store.stop(deviceId, epoch + minute))
         assert.isFalse(yield* store.stop(deviceId, epoch + minute))
         assert.isUndefined(yield* isActive(device, epoch + minute))
+        assert.isDefined(yield* isActive(other, epoch + minute))
       }))
 
     it.effect("traces so many devices of a project at a time, however many ask at once", () =>
