@@ -107,8 +107,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           "no-device"
         ])
         assert.deepStrictEqual(yield* store.enqueue([item(device)]), ["full"])
-        yield* store.advance([step((results[0] as Enqueued).command, "failed")])
-        yield* enqueue(item(device))
+        yield* store.advance([
+          step((results[0] as Enqueued).command, "succeeded"),
+          step((results[1] as Enqueued).command, "failed")
+        ])
+        yield* enqueue(item(device), item(device))
       }))
 
     it.effect("changes the shadow with the command, or neither", () =>
@@ -242,10 +245,23 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           item(device),
           item(device, { expiresAt: epoch + 10 }),
           item(device),
+          item(device),
           item(device)
         )
-        const [sent, acked, , ended, queued] = commands as [Command, Command, Command, Command, Command]
-        yield* store.advance([step(sent, "sent"), step(acked, "acked"), step(ended, "failed")])
+        const [sent, acked, , failed, succeeded, queued] = commands as [
+          Command,
+          Command,
+          Command,
+          Command,
+          Command,
+          Command
+        ]
+        yield* store.advance([
+          step(sent, "sent"),
+          step(acked, "acked"),
+          step(failed, "failed"),
+          step(succeeded, "succeeded")
+        ])
         const unfinished = (options: { readonly after?: number; readonly now?: number; readonly limit?: number }) =>
           Effect.map(
             store.unfinished({ deviceId, after: 0, now: epoch + 10, limit: 100, ...options }),
@@ -445,6 +461,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* CommandStore
         const { device } = yield* insertDevice
         const commands = yield* enqueue(item(device), item(device), item(device, { createdAt: epoch + 1 }))
+        yield* enqueue(item((yield* insertDevice).device, { createdAt: epoch + 2 }))
         yield* store.advance([step(commands[1]!, "succeeded")])
         const page = yield* store.list(device.deviceId, { page: 1, pageSize: 2 })
         assert.strictEqual(page.total, 3)

@@ -13,10 +13,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("holds the devices of later stages, and opens each stage once", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
-        const { devices, firmware } = yield* prepare(5)
+        const { devices, firmware, product } = yield* prepare(5)
         const { task: { taskId } } = created(
           yield* store.createTask(newTask(firmware, { stages: [10, 50] }), { _tag: "All" }, epoch)
         )
+        const mcu = yield* insertFirmware(product, { module: "MCU" })
+        const sibling = created(yield* store.createTask(newTask(mcu, { stages: [10, 50] }), { _tag: "All" }, epoch))
+        const ofSibling = Effect.forEach(devices, (device) => recordOf(device, sibling.task.taskId))
+        const untouched = yield* ofSibling
         const records = Effect.forEach(devices, (device) => recordOf(device, taskId))
         const held = Effect.map(records, (all) => all.map(({ isHeld }) => isHeld))
         const dueAt = Effect.map(records, (all) => all.map((record) => record.dueAt))
@@ -44,6 +48,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual((yield* dueAt).slice(3), rollout(taskId, epoch + 9, 2))
         yield* store.endTask(taskId, "cancelled", ["pending", "upgrading"], epoch + 10)
         assert.isTrue(Option.isNone(yield* store.openStage(taskId, 4, epoch + 11)))
+        assert.deepStrictEqual(yield* ofSibling, untouched)
       }))
 
     it.effect("opens the stages that have passed with the change that they pass by", () =>

@@ -81,6 +81,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         const signed = { signature: "AAEC", keyId: "f".repeat(64), algorithm: "ECDSA-SHA256" } as const
         const other = yield* insertFirmware(product, { module: "MCU", name: "50% faster", signed })
+        yield* insertFirmware((yield* prepare(0)).product, { version: "3.0.0", name: "50% faster" })
         assert.deepStrictEqual(other.signed, signed)
         const listed = (filter: object) =>
           Effect.map(
@@ -120,8 +121,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.signingKey(projectId, productKey)))
         assert.isTrue(yield* store.setSigningKey(projectId, key))
         const next = { ...key, keyId: "b", algorithm: "ECDSA-SHA256", createdAt: epoch + 1 } as const
+        const { productKey: siblingKey } = yield* insertProductOf(newProduct(projectId))
+        const ofSibling = { ...key, productKey: siblingKey, keyId: "c" }
+        assert.isTrue(yield* store.setSigningKey(projectId, ofSibling))
         assert.isTrue(yield* store.setSigningKey(projectId, next))
         assert.deepStrictEqual(yield* store.signingKey(projectId, productKey), Option.some(next))
+        assert.deepStrictEqual(yield* store.signingKey(projectId, siblingKey), Option.some(ofSibling))
         assert.isTrue(Option.isNone(yield* store.signingKey(stranger, productKey)))
         assert.isFalse(yield* store.removeSigningKey(stranger, productKey))
         assert.deepStrictEqual([
@@ -131,6 +136,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           true,
           false
         ])
+        assert.deepStrictEqual(yield* store.signingKey(projectId, siblingKey), Option.some(ofSibling))
         yield* store.setSigningKey(projectId, key)
         yield* (yield* ProductStore).remove(projectId, productKey)
         assert.isTrue(Option.isNone(yield* store.signingKey(projectId, productKey)))
@@ -204,6 +210,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { devices, firmware: { productKey, projectId }, firmware } = yield* prepare(2)
         const other = yield* insertProductOf(newProduct(projectId))
         yield* insertDevices(other, [newDevice()])
+        const { product } = yield* prepare(0)
+        const [alone] = yield* insertDevices(yield* insertProductOf(newProduct(product.projectId)), [newDevice()])
+        const ofAll = yield* store.createTask(newTask(yield* insertFirmware(product, { version: "3.0.0" })), {
+          _tag: "All"
+        }, epoch)
+        assert.deepStrictEqual(created(ofAll).deviceIds, [])
+        assert.deepStrictEqual(yield* store.unfinished([alone!.deviceId]), [])
         const chosen = (filter: DeviceFilter) =>
           Effect.map(
             store.createTask(newTask(firmware), { _tag: "All", filter }, epoch),
@@ -231,6 +244,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           items.map(({ currentVersion, deviceStatus, record }) => [record.deviceId, deviceStatus, currentVersion]),
           [[deviceId, "offline", ""]]
         )
+        assert.deepStrictEqual(yield* store.records(task.taskId, { rejected: "unactive" }, all), { items, total: 1 })
       }))
 
     it.effect("gives a device one unfinished record for a module, also when several want it at once", () =>
@@ -265,6 +279,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const open = yield* store.unfinished(deviceIds, "MCU")
         assert.strictEqual(open.length, 3)
         assert.strictEqual((yield* store.unfinished(deviceIds)).length, 6)
+        // What has ended is in nobody's way.
+        const [first] = open
+        yield* store.save([changed(first!.record, "failed")])
+        assert.strictEqual((yield* store.unfinished(deviceIds, "MCU")).length, 2)
+        assert.strictEqual((yield* store.unfinished(deviceIds)).length, 5)
+        const next = created(yield* named([first!.record.deviceId], mcu))
+        assert.deepStrictEqual(next.deviceIds, [first!.record.deviceId])
       }))
 
     it.effect("finds what has not ended of devices that are gone, and nothing else", () =>
@@ -428,7 +449,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("gives what is due to one caller, and again later", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
-        const { devices, firmware } = yield* prepare(6)
+        const { devices, firmware, product } = yield* prepare(6)
         const { task } = created(
           // Earlier than everything else in this suite.
           yield* store.createTask(newTask(firmware, { maximumPerMinute: 60_000 }), { _tag: "All" }, 1000)
@@ -441,6 +462,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           ip: "",
           at: epoch
         }])
+        const waiting = yield* insertFirmware(product, { module: "MCU" })
+        const pulled = created(
+          yield* store.createTask(newTask(waiting, { upgradePolicy: "pull" }), { _tag: "All" }, 1000)
+        )
         const claim = (now: number, again = 90_000) => store.claimDue({ now, again, limit: 4 })
         assert.deepStrictEqual(yield* claim(999), [])
         const claims = yield* Effect.forEach([0, 1, 2], () => claim(50_000), { concurrency: "unbounded" })
@@ -458,6 +483,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual((yield* store.save([changed(record, "failed")])).saved, [true])
         yield* store.endTask(task.taskId, "cancelled", ["pending", "upgrading"], epoch)
         assert.deepStrictEqual(yield* claim(200_000), [])
+        yield* store.endTask(pulled.task.taskId, "cancelled", ["pending", "upgrading"], epoch)
       }))
 
     it.effect("gives what has been due for the longest first", () =>
@@ -669,6 +695,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(ended.updatedAt, epoch + 2)
         const untouched = Option.getOrThrow(yield* store.firmware(projectId, other.firmwareId))
         assert.deepStrictEqual(untouched.firmware, other)
+        assert.isTrue(Option.isSome(yield* store.verifyTask(firmwareId)))
+        assert.isTrue(Option.isNone(yield* store.verifyTask(other.firmwareId)))
       }))
 
     it.effect.prop(
