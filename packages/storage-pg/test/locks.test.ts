@@ -2,6 +2,8 @@ import {
   type AccessKey,
   AccessKeyStore,
   AuditStore,
+  BulkCommandStore,
+  CertificateStore,
   CommandStore,
   ConfigurationStore,
   ConnectRefusalStore,
@@ -21,6 +23,8 @@ import {
   IdempotencyStore,
   JobStore,
   keptRefusals,
+  type NewAuthority,
+  type NewCertificate,
   type NewDevice,
   type NewFirmware,
   type NewTask,
@@ -815,5 +819,161 @@ it.live("an audited change of a shadow whose device is removed at the same momen
         return waiting
       }))
       assert.deepStrictEqual(yield* Fiber.join(changed), [-1])
+    })
+  ))
+
+/** A registered authority. */
+const authority = (projectId: ProjectId, fields: Partial<NewAuthority> = {}): NewAuthority => ({
+  authorityId: "a",
+  projectId,
+  kind: "registered",
+  name: "Factory",
+  state: "active",
+  verificationCode: "code",
+  certificate: "-----BEGIN CERTIFICATE-----",
+  fingerprint: "a",
+  subject: "CN=Factory",
+  notBefore: now,
+  notAfter: now + day,
+  createdAt: now,
+  ...fields
+})
+
+it.live("of two lists of an authority that come at once, the later one stays", () =>
+  withNodes(({ devices: [{ projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      yield* CertificateStore.use((store) =>
+        store.insertAuthority(authority(projectId), { privateKey: null, limit: 10 })
+      )
+      const put = (issuedAt: number) =>
+        CertificateStore.use((store) =>
+          store.putRevocationList(projectId, "a", { issuedAt, nextAt: null, size: 0 }, [])
+        )
+      const outcomes = yield* inTurn(sql, sql`SELECT FROM certificate_authority WHERE authority_id = 'a' FOR UPDATE`, [
+        put(now + 1),
+        onOther(put(now))
+      ])
+      assert.deepStrictEqual(outcomes, ["stored", "older"])
+    })
+  ))
+
+it.live("of two authorities of its own that a project gets at once, one is stored", () =>
+  withNodes(({ devices: [{ projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const insert = (authorityId: string) =>
+        CertificateStore.use((store) =>
+          store.insertAuthority(authority(projectId, { authorityId, fingerprint: authorityId, kind: "own" }), {
+            privateKey: "key",
+            limit: 10
+          })
+        )
+      const outcomes = yield* inTurn(sql, sql`SELECT FROM project WHERE id = ${projectId} FOR UPDATE`, [
+        insert("b"),
+        onOther(insert("c"))
+      ])
+      assert.deepStrictEqual(outcomes, ["inserted", "taken"])
+    })
+  ))
+
+it.live("a device gets no more certificates than it may have when two come at once", () =>
+  withNodes(({ devices: [{ deviceId, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const store = yield* CertificateStore
+      yield* store.insertAuthority(authority(projectId), { privateKey: null, limit: 10 })
+      const insert = (serial: string) => {
+        const certificate: NewCertificate = {
+          fingerprint: serial,
+          serial,
+          deviceId,
+          authorityId: "a",
+          subject: "CN=unit",
+          certificate: "-----BEGIN CERTIFICATE-----",
+          notBefore: now,
+          notAfter: now + day,
+          endsAt: null,
+          createdAt: now
+        }
+        return CertificateStore.use((store) => store.insert(certificate, { othersEndAt: null, limit: 1 }))
+      }
+      const outcomes = yield* inTurn(sql, rowOf(sql, "device", { deviceId }), [insert("1"), onOther(insert("2"))])
+      assert.deepStrictEqual(outcomes, ["inserted", "full"])
+    })
+  ))
+
+it.live("a bulk command is cancelled while an outcome of it is stored", () =>
+  withNodes(({ devices: [{ deviceId, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const store = yield* BulkCommandStore
+      const created = yield* store.insert(
+        { projectId, serviceId: null, params: {}, ttl: 60, createdAt: now },
+        { _tag: "Named", deviceIds: [deviceId] }
+      )
+      assert.strictEqual(created._tag, "Created")
+      const [turn] = yield* store.claim({ now, again: now + day, bulks: 1, perBulk: 1 })
+      const { bulk: { bulkId } } = turn!
+      const [cancelled] = yield* inTurn(sql, sql`SELECT FROM bulk_command WHERE bulk_id = ${bulkId} FOR UPDATE`, [
+        store.cancel(bulkId, now),
+        onOther(BulkCommandStore.use((store) => store.settle([{ turn: turn!, messageId: 1, reason: "" }], now)))
+      ])
+      assert.isTrue(cancelled)
+      const cancels = yield* store.claim({ now, again: now + day, bulks: 1, perBulk: 1 })
+      assert.deepStrictEqual(cancels.map((turn) => turn.cancels), [1])
+    })
+  ))
+
+it.live("versions of a configuration that two nodes store at once have numbers of their own", () =>
+  withNodes(({ devices: [{ deviceId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const insert = (configurationId: string) =>
+        ConfigurationStore.use((store) =>
+          store.insert({ deviceId }, {
+            configurationId,
+            format: "json",
+            content: "{}",
+            size: 2,
+            sha256: "",
+            url: "",
+            createdAt: now
+          })
+        )
+      const stored = yield* inTurn(sql, rowOf(sql, "device", { deviceId }), [insert("a"), onOther(insert("b"))])
+      assert.deepStrictEqual(stored.map((each) => Option.getOrThrow(each).stored.version), [1, 2])
+    })
+  ))
+
+it.live("of two add-sessions that a gateway gets at once, the second one replaces the first", () =>
+  withNodes(({ devices: [{ deviceId, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const open = (sessionId: string) =>
+        TopologyStore.use((store) =>
+          store.openSession({
+            sessionId,
+            projectId,
+            gatewayId: deviceId,
+            productKeys: [],
+            startedAt: now,
+            endsAt: now + day
+          })
+        )
+      const replaced = yield* inTurn(sql, rowOf(sql, "device", { deviceId }), [open("a"), onOther(open("b"))])
+      assert.deepStrictEqual(
+        replaced.map(Option.map(({ sessionId }) => sessionId)),
+        [Option.none(), Option.some("a")]
+      )
+    })
+  ))
+
+it.live("a product secret that two nodes replace at once stays the previous one of the next", () =>
+  withNodes(({ devices: [{ productKey, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const rotate = (secret: string) =>
+        ProductStore.use((store) =>
+          store.rotateSecret(projectId, productKey, { secret, previousUntil: now + day, at: now })
+        )
+      const [, last] = yield* inTurn(sql, sql`SELECT FROM product WHERE product_key = ${productKey} FOR UPDATE`, [
+        rotate("first"),
+        onOther(rotate("second"))
+      ])
+      assert.deepInclude(Option.getOrThrow(last).previousSecret, { secret: "first" })
     })
   ))
