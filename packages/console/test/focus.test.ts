@@ -36,7 +36,6 @@ inBrowser((inWindow) => {
 
   inWindow("what gets the focus is not behind what stays in view", async ({ page, site }) => {
     await signIn(page, site)
-    await page.setViewportSize({ width: 320, height: 640 })
     /** Goes on with a key, and tells what of `places` had the focus but could not be seen. */
     const unseen = async (places: string, key: string) => {
       const found: Array<string> = []
@@ -52,9 +51,13 @@ inBrowser((inWindow) => {
       }
       return found
     }
-    await visit(page, site, "/console/devices")
-    await page.locator("td input").last().focus()
-    assert.deepStrictEqual(await unseen("td *", "Shift+Tab"), [])
+    // At the smaller width, a name that is moved into view leaves a strip of the box before it.
+    for (const width of [320, 300]) {
+      await page.setViewportSize({ width, height: 640 })
+      await visit(page, site, "/console/devices")
+      await page.locator("td input").last().focus()
+      assert.deepStrictEqual(await unseen("td *", "Shift+Tab"), [])
+    }
     await visit(page, site, "/console/subscriptions")
     await press(page, "New subscription")
     await page.locator("dialog :is(input, select, textarea)").first().focus()
