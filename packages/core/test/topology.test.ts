@@ -157,23 +157,29 @@ const interrupted = (meanwhile: { happens: Effect.Effect<void> }) =>
       }))
   ).pipe(Layer.provideMerge(StorageMemory.layer))
 
+/** A gateway that is connected, with a sub-device that it has added, and the fields with which that logs in. */
+const connectWithSub = Effect.gen(function*() {
+  const create = (nodeType: Product["nodeType"]) =>
+    Effect.flatMap(Fixtures.createProduct({ nodeType, validateType: "none" }), Fixtures.createDevice)
+  const [gateway, sub] = [yield* create("gateway"), yield* create("gateway-sub")]
+  const { deviceName, productKey } = sub
+  const fields = { deviceName, productKey }
+  const proof = { ...fields, sign: (yield* Mac).sign("hmacsha1", sub.deviceSecret, fieldsText(fields)) }
+  const connected = yield* SimulatedDevice.connect(gateway)
+  assert.strictEqual((yield* connected.send("thing.topo.add", [proof])).code, 200)
+  return { gateway, sub, fields, proof, connected }
+})
+
 test.effect("a sub-device that is removed while it logs in is not online", () =>
   Effect.suspend(() => {
     const meanwhile: { happens: Effect.Effect<void> } = { happens: Effect.void }
     return Effect.gen(function*() {
-      const create = (nodeType: Product["nodeType"]) =>
-        Effect.flatMap(Fixtures.createProduct({ nodeType, validateType: "none" }), Fixtures.createDevice)
-      const [gateway, sub] = [yield* create("gateway"), yield* create("gateway-sub")]
-      const { deviceName, productKey } = sub
-      const fields = { deviceName, productKey }
-      const sign = (yield* Mac).sign("hmacsha1", sub.deviceSecret, fieldsText(fields))
-      const connected = yield* SimulatedDevice.connect(gateway)
-      assert.strictEqual((yield* connected.send("thing.topo.add", [{ ...fields, sign }])).code, 200)
+      const { fields, gateway, proof, sub } = yield* connectWithSub
       const topologies = yield* Topologies
       meanwhile.happens = Effect.orDie(topologies.remove(defaultProjectId, gateway.deviceId, [fields]))
       const session = (yield* DeviceSessions).session(gateway.deviceId)!
       const { answer } = yield* SubDeviceSessions
-      const reply = yield* answer(session.connection.device, session, "", "combine.login", { ...fields, sign })
+      const reply = yield* answer(session.connection.device, session, "", "combine.login", proof)
       assert.strictEqual(reply.code, 6401)
       assert.strictEqual((yield* CloudState.device(sub)).status, "offline")
     }).pipe(Effect.provide(
@@ -198,18 +204,11 @@ test.effect("a session that begins while the topology is read is not ended by wh
         }))
     ).pipe(Layer.provideMerge(StorageMemory.layer))
     return Effect.gen(function*() {
-      const create = (nodeType: Product["nodeType"]) =>
-        Effect.flatMap(Fixtures.createProduct({ nodeType, validateType: "none" }), Fixtures.createDevice)
-      const [gateway, sub] = [yield* create("gateway"), yield* create("gateway-sub")]
-      const { deviceName, productKey } = sub
-      const fields = { deviceName, productKey }
-      const sign = (yield* Mac).sign("hmacsha1", sub.deviceSecret, fieldsText(fields))
-      const connected = yield* SimulatedDevice.connect(gateway)
-      assert.strictEqual((yield* connected.send("thing.topo.add", [{ ...fields, sign }])).code, 200)
+      const { connected, fields, gateway, proof, sub } = yield* connectWithSub
       const sessions = yield* DeviceSessions
       const session = sessions.session(gateway.deviceId)!
       const { answer } = yield* SubDeviceSessions
-      const logIn = answer(session.connection.device, session, "", "combine.login", { ...fields, sign })
+      const logIn = answer(session.connection.device, session, "", "combine.login", proof)
       const logOut = answer(session.connection.device, session, "", "combine.logout", fields)
       assert.strictEqual((yield* logIn).code, 200)
       const first = sessions.session(sub.deviceId)
