@@ -203,6 +203,12 @@ inBrowser((inWindow) => {
       await report(17.5)
       await page.clock.runFor(1000)
       await page.getByText(/17\.5/).first().waitFor()
+      // It goes on after its last event, and the second time where the feed is.
+      for (const goesOn of [true, false]) {
+        const again = streamed(page)
+        await page.clock.runFor(61_000)
+        assert.strictEqual(new URL((await again).url()).searchParams.has("last_event_id"), goesOn)
+      }
     }
   )
 

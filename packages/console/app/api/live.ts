@@ -142,6 +142,8 @@ const open = (address: string): () => void => {
     silence = setTimeout(() => {
       source.close()
       connect()
+      // After another silence the server need not search all that has happened since then: the page reads its state.
+      last = ""
     }, longestSilence)
   }
   const connect = () => {
