@@ -255,6 +255,7 @@ export { type DataKey, KeyRing, KeyRingError, type SealedDataKey } from "./kerne
 export { KnownAddresses, makeKnownAddresses } from "./kernel/KnownAddresses.ts"
 export * from "./kernel/Mac.ts"
 export { addressGroup, type AddressRange, plainAddress } from "./kernel/NetworkAddress.ts"
+export { Newcomers, type NewcomersOptions } from "./kernel/Newcomers.ts"
 export * as Outage from "./kernel/Outage.ts"
 export * from "./kernel/Page.ts"
 export { LookInterval } from "./kernel/Periodic.ts"

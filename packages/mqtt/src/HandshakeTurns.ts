@@ -2,14 +2,20 @@
  * TLS handshakes in turns (docs/decisions/0092-handshakes-in-turns.md). A handshake
  * is a millisecond of work that nothing interrupts: thousands that come at once
  * would stop everything else for seconds. It waits for its turn when the client has
- * said hello. Whom the cloud knows comes first, and then who came last: who came
- * earlier is closer to giving up. Who has given up costs nothing.
+ * said hello. Whom the cloud knows comes first, and strangers wait while others come
+ * (docs/decisions/0134-strangers-wait-while-others-come.md). Of each kind, who came
+ * last comes first: who came earlier is closer to giving up. Who has given up costs
+ * nothing.
  */
+import { Newcomers } from "@device-cloud/core"
 import type { Socket } from "node:net"
 import { maxArrivalBytes } from "./session/Arrivals.ts"
 
 /** Milliseconds in which handshakes begin before everything else has its turn. */
 const turnMillis = 10
+
+/** Milliseconds that strangers wait for others to come, at most, before they have another turn. */
+const patience = 10 * turnMillis
 
 /** The type of the TLS record with which a client says hello, and the bytes before the content of a record. */
 const handshakeRecord = 22
@@ -103,35 +109,30 @@ class Line {
   }
 }
 
-export class HandshakeTurns {
-  readonly #limit: number
+/** Handshakes of one kind of clients, in turns. */
+class Lane {
+  readonly #take: () => Greeting | undefined
   readonly #begin: (socket: Socket) => void
-  readonly #known = new Line()
-  readonly #strangers = new Line()
+  readonly #afterOthers: (run: () => void) => void
   #isRunning = false
   /** The end of this turn, as `performance.now` counts. */
   #turnEnds = 0
 
-  /**
-   * `limit`: milliseconds that a client may take to say hello, and may then wait.
-   * `begin` begins a handshake: the hello is the first that the socket holds.
-   */
-  constructor(limit: number, begin: (socket: Socket) => void) {
-    this.#limit = limit
+  constructor(
+    take: () => Greeting | undefined,
+    begin: (socket: Socket) => void,
+    afterOthers: (run: () => void) => void
+  ) {
+    this.#take = take
     this.#begin = begin
+    this.#afterOthers = afterOthers
   }
 
-  /** Takes a connection. Its handshake begins in its turn. */
-  add(socket: Socket, { holds, isKnown }: Greeter): void {
-    socket.setTimeout(this.#limit)
-    const line = isKnown ? this.#known : this.#strangers
-    const greeting = new Greeting(socket, holds, () => {
-      line.add(greeting)
-      if (this.#isRunning) return
-      this.#isRunning = true
-      setImmediate(this.#beginTurn)
-    })
-    greeting.begin()
+  /** There is somebody to take. */
+  run(): void {
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#afterOthers(this.#beginTurn)
   }
 
   readonly #beginTurn = (): void => {
@@ -140,7 +141,7 @@ export class HandshakeTurns {
   }
 
   readonly #next = (): void => {
-    const greeting = this.#known.take() ?? this.#strangers.take()
+    const greeting = this.#take()
     if (greeting === undefined) {
       this.#isRunning = false
       return
@@ -153,6 +154,41 @@ export class HandshakeTurns {
 
   readonly #goOn = (): void => {
     if (performance.now() < this.#turnEnds) this.#next()
-    else setImmediate(this.#beginTurn)
+    else this.#afterOthers(this.#beginTurn)
+  }
+}
+
+export class HandshakeTurns {
+  readonly #limit: number
+  readonly #newcomers = new Newcomers({ now: () => performance.now(), afterOthers: setImmediate, patience })
+  readonly #knownLine = new Line()
+  readonly #strangersLine = new Line()
+  readonly #known: Lane
+  readonly #strangers: Lane
+
+  /**
+   * `limit`: milliseconds that a client may take to say hello, and may then wait.
+   * `begin` begins a handshake: the hello is the first that the socket holds.
+   */
+  constructor(limit: number, begin: (socket: Socket) => void) {
+    this.#limit = limit
+    this.#known = new Lane(() => this.#knownLine.take(), begin, setImmediate)
+    this.#strangers = new Lane(
+      () => this.#knownLine.take() ?? this.#strangersLine.take(),
+      begin,
+      this.#newcomers.afterThem
+    )
+  }
+
+  /** Takes a connection. Its handshake begins in its turn. */
+  add(socket: Socket, { holds, isKnown }: Greeter): void {
+    this.#newcomers.came()
+    socket.setTimeout(this.#limit)
+    const [line, lane] = isKnown ? [this.#knownLine, this.#known] : [this.#strangersLine, this.#strangers]
+    const greeting = new Greeting(socket, holds, () => {
+      line.add(greeting)
+      lane.run()
+    })
+    greeting.begin()
   }
 }

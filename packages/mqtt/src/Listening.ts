@@ -73,6 +73,8 @@ export class ListenError extends Schema.TaggedError<ListenError>()("ListenError"
 /** Who takes connections. */
 export interface Reception {
   readonly arrivals: Arrivals
+  /** A connection has come. */
+  readonly came: () => void
   /** Takes a connection that was let in. */
   readonly accept: (stream: Duplex, peer: Peer, arrival: Arrival) => void
   /** How long a TLS handshake may take, and the header of a proxy. */
@@ -188,10 +190,11 @@ const shakeHands = (server: TlsServer, reception: Reception): (socket: Socket) =
  * never ends holds a socket, too.
  */
 const receive = (
-  { arrivals, handshakeTime, proxies, refused }: Reception,
+  { arrivals, came, handshakeTime, proxies, refused }: Reception,
   socket: Socket,
   letIn: (origin: ClientOrigin, arrival: Arrival) => void
 ): void => {
+  came()
   const enter = (origin: ClientOrigin) => {
     const arrival = arrivals.admit(origin.address, socket)
     if (arrival === undefined) return void socket.destroy()

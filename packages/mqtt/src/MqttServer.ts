@@ -9,6 +9,7 @@ import {
   DeviceMethods,
   DeviceSessions,
   KnownAddresses,
+  Newcomers,
   printable,
   type Provisioning,
   type SubDeviceSessions,
@@ -127,6 +128,8 @@ const registeredTime = "10 seconds"
 const refused = 128
 /** How often sessions that were left too long ago end. */
 const expiryInterval = "1 minute"
+/** Milliseconds that strangers wait for others to come, at most, before they have another turn: ten turns long. */
+const strangersPatience = 20
 /** Connections that are drained end in slices, at least so many milliseconds apart. */
 const drainSlice = 100
 /** How long the end of a connection, or of the broker, waits for messages on their way to the store, and for the status. */
@@ -155,7 +158,11 @@ const make = Effect.fnUntraced(function*(
   const clock = yield* Clock.Clock
   const limits = complete(options.limits)
   // Projects take turns, and in a project devices.
-  const turns = new Turns({ now: () => performance.now(), afterOthers: setImmediate })
+  const timing = { now: () => performance.now(), afterOthers: setImmediate }
+  const turns = new Turns(timing)
+  const newcomers = new Newcomers({ ...timing, patience: strangersPatience })
+  // Those of addresses from which nobody was authenticated lately.
+  const strangers = new Turns({ ...timing, afterOthers: newcomers.afterThem })
   const countTurnedAway = (reason: TurnedAway) =>
     void runFork(Metric.update(Metric.withAttributes(turnedAway, { reason }), 1))
   const arrivals = new Arrivals(
@@ -171,12 +178,11 @@ const make = Effect.fnUntraced(function*(
     () => void runFork(Metric.update(unread, 1))
   )
   yield* Effect.sync(() => unsent.endStale()).pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
-  /** Works for a client that is not known yet: at once if there is time. */
+  /** Works for a client that is not authenticated yet: at once if there is time. Strangers wait while others come. */
   const inTurn = ({ address, isKnown }: Arrival, run: () => void): void => {
-    if (turns.mayRun()) run()
-    // All addresses that are not known take turns as one.
-    else if (isKnown) turns.wait(address, "", run)
-    else turns.wait("", address, run)
+    const ofKind = isKnown ? turns : strangers
+    if (ofKind.mayRun()) run()
+    else ofKind.wait(address, "", run)
   }
 
   const sessions = yield* DeviceSessions
@@ -321,6 +327,7 @@ const make = Effect.fnUntraced(function*(
   }
 
   const admit: MqttServer["Service"]["admit"] = (address, socket) => {
+    newcomers.came()
     const arrival = isLeaving ? undefined : arrivals.admit(address, socket)
     return arrival && {
       inTurn: (run) => inTurn(arrival, run),
@@ -398,6 +405,7 @@ const make = Effect.fnUntraced(function*(
   const reception: Reception = {
     accept,
     arrivals,
+    came: () => newcomers.came(),
     handshakeTime: limits.connectTime,
     proxies: proxyProtocol ? yield* TrustedProxies : undefined,
     refused: () => countTurnedAway("no proxy")

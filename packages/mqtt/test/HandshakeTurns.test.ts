@@ -49,6 +49,23 @@ it.live("handshakes begin with whom the cloud knows, then with who came last, an
     assert.deepStrictEqual(begun, ["known", "third", "second", "first"])
   }).pipe(Effect.scoped))
 
+it.live("handshakes of strangers wait while others come, and those of whom the cloud knows do not", () =>
+  Effect.gen(function*() {
+    const sockets = yield* connected([hello("stranger"), hello("known"), Buffer.from([22])])
+    const [stranger, known, silent] = sockets as [Socket, Socket, Socket]
+    const begun: Array<string> = []
+    const turns = new HandshakeTurns(10_000, (socket) => begun.push(String(socket.read()).slice(5)))
+    const add = (socket: Socket, isKnown: boolean) => turns.add(socket, { isKnown, holds: () => {} })
+    add(stranger, false)
+    for (let round = 0; round < 20; round++) {
+      yield* Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
+      if (round === 10) add(known, true)
+      add(silent, false)
+    }
+    yield* eventually(Effect.sync(() => begun.length), { until: (count) => count === 2 })
+    assert.deepStrictEqual(begun, ["known", "stranger"])
+  }).pipe(Effect.scoped))
+
 it.live("a handshake does not begin before the hello is whole, and half a hello has an end", () =>
   Effect.gen(function*() {
     const sockets = yield* connected([hello("half").subarray(0, 7)])

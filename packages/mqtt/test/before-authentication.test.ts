@@ -3,7 +3,7 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { connect as connectTcp, type Socket } from "node:net"
 import { ping } from "./RawPackets.ts"
 
@@ -184,5 +184,27 @@ withLimits({})("while strangers send hundreds of CONNECTs", (it) => {
         known.socket.once("data", () => resume(Effect.succeed(refused)))
       })
       assert.isBelow(refusedBefore, 200)
+    }))
+  it.effect("one that comes behind them from a known address is not the last", () =>
+    Effect.gen(function*() {
+      const device = yield* Fixtures.createDevice()
+      assert.isTrue(yield* getsIn(device))
+      const port = RawMqttSocket.portOf((yield* MqttTestServer).tcp)
+      /** Connects, sends the packet, and calls back when something comes. */
+      const begin = (localAddress: string, packet: Uint8Array, onData: () => void) =>
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const socket = connectTcp({ port, host: "127.0.0.1", localAddress }, () => socket.write(packet))
+            return socket.on("error", () => {}).once("data", onData)
+          }),
+          (socket) => Effect.sync(() => socket.destroy())
+        )
+      let refused = 0
+      const ofStranger = encode(connectPacket(triple))
+      yield* Effect.forEach(Array.from({ length: 300 }), () => begin("127.0.0.2", ofStranger, () => refused++))
+      const refusedBefore = yield* Deferred.make<number>()
+      yield* begin("127.0.0.1", encode(connectPacket(device)), () =>
+        Deferred.doneUnsafe(refusedBefore, Effect.succeed(refused)))
+      assert.isBelow(yield* Deferred.await(refusedBefore), 150)
     }))
 })

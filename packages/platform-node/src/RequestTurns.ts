@@ -1,11 +1,12 @@
 /**
  * Requests take turns before anything is done for them, not even a fiber is made:
- * clients by their address, and at one address access keys. All addresses from which
- * nobody was authenticated lately are one client. New connections take turns before
- * anything is read from them
- * (docs/decisions/0061-turns-on-the-thread.md).
+ * clients by their address, and at one address access keys
+ * (docs/decisions/0061-turns-on-the-thread.md). New connections take turns before
+ * anything is read from them. Addresses from which nobody was authenticated lately
+ * take turns of their own, and wait while others come
+ * (docs/decisions/0134-strangers-wait-while-others-come.md).
  */
-import { addressGroup, type KnownAddresses, Turns } from "@device-cloud/core"
+import { addressGroup, type KnownAddresses, Newcomers, Turns } from "@device-cloud/core"
 import { Effect, type Scope } from "effect"
 import type { EventEmitter } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -19,14 +20,25 @@ const events = ["request", "checkContinue"] as const
 /** New connections that are read before others are looked at: each may send 64 KiB at once. */
 const connectionsAtOnce = 16
 
+/**
+ * Milliseconds that addresses that are not known wait for others to come, at most, before so many of their connections
+ * are read, and before their requests have another turn.
+ */
+const strangersPatience = 25
+
+const timing = { now: () => performance.now(), afterOthers: setImmediate }
+
 export class RequestTurns {
   readonly addressOf: (source: IncomingMessage) => string
   readonly #known: KnownAddresses["Service"] | undefined
-  readonly #turns = new Turns({ now: () => performance.now(), afterOthers: setImmediate })
-  readonly #connections = new Turns({
-    now: () => performance.now(),
-    afterOthers: setImmediate,
-    maxRuns: connectionsAtOnce
+  readonly #turns = new Turns(timing)
+  readonly #connections = new Turns({ ...timing, maxRuns: connectionsAtOnce })
+  readonly #newcomers = new Newcomers({ ...timing, patience: strangersPatience })
+  readonly #strangers = new Turns({ ...timing, afterOthers: this.#newcomers.afterThem })
+  readonly #strangersConnections = new Turns({
+    ...timing,
+    maxRuns: connectionsAtOnce,
+    afterOthers: this.#newcomers.afterThem
   })
 
   /** `known`: undefined knows nobody, and each address is a client. */
@@ -43,7 +55,7 @@ export class RequestTurns {
   /** Calls `run` when the turn of the client comes. */
   wait(source: IncomingMessage, run: () => void): void {
     const address = this.addressOf(source)
-    if (this.#known?.has(address) === false) this.#turns.wait("", address, run)
+    if (this.#known?.has(address) === false) this.#strangers.wait(address, "", run)
     else this.#turns.wait(address, source.headers.authorization ?? "", run)
   }
 
@@ -52,9 +64,11 @@ export class RequestTurns {
     // An option of servers of Node.js that those of HTTP keep to themselves.
     Object.assign(server, { pauseOnConnect: true })
     server.on("connection", (socket: Socket) => {
-      if (this.#connections.mayRun()) return void socket.resume()
+      this.#newcomers.came()
       const address = addressGroup(socket.remoteAddress ?? "")
-      this.#connections.wait(this.#known?.has(address) === false ? "" : address, "", () => socket.resume())
+      const connections = this.#known?.has(address) === false ? this.#strangersConnections : this.#connections
+      if (connections.mayRun()) socket.resume()
+      else connections.wait(address, "", () => socket.resume())
     })
   }
 

@@ -461,6 +461,34 @@ it.live("a request from an address that is known does not wait for those of stra
     assert.isBelow(order.indexOf("/known"), 10)
   }).pipe(Effect.provide(KnownAddresses.layer)))
 
+it.live("one that comes from an address that is known behind hundreds of strangers is not the last", () =>
+  Effect.gen(function*() {
+    const known = yield* KnownAddresses
+    known.add("127.0.0.1")
+    const order: Array<string> = []
+    const port = yield* serve((request) =>
+      Effect.sync(() => {
+        order.push(request.url)
+        const until = performance.now() + 0.2
+        while (performance.now() < until);
+        return "<answer>"
+      })
+    )
+    const begin = (url: string, localAddress: string) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const socket = connect({ port, host: "127.0.0.1", localAddress }, () =>
+            socket.write(`GET ${url} HTTP/1.1\r\nhost: h\r\n\r\n`))
+          return socket.on("error", () => {})
+        }),
+        (socket) =>
+          Effect.sync(() => socket.destroy())
+      )
+    yield* Effect.forEach(Array.from({ length: 300 }), (_, i) => begin("/stranger", `127.0.1.${i % 250 + 1}`))
+    yield* answersOf(yield* begin("/known", "127.0.0.1"), 1)
+    assert.isBelow(order.indexOf("/known"), 150)
+  }).pipe(Effect.provide(KnownAddresses.layer)))
+
 it.live("a body is read once, and the same for a request and the one that is made of it, as text and as bytes", () =>
   Effect.gen(function*() {
     const port = yield* serve(Effect.fnUntraced(function*(request) {
