@@ -25,6 +25,7 @@ import { Quotas } from "../project/Quotas.ts"
 import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { isWellFormed, Text } from "../kernel/Text.ts"
+import * as TurnsByKey from "../kernel/TurnsByKey.ts"
 import { WrongSignature } from "./ProofFailures.ts"
 import { equalInConstantTime, Mac, SignMethod } from "../kernel/Mac.ts"
 import { generatorText, registerText, tokenLength, tokenText } from "./Signature.ts"
@@ -162,6 +163,8 @@ const decodeAlinkRegistration = decodeInput(AlinkRegistration)
 
 /** Registrations that this process carries out at once. */
 const atOnce = 4
+/** Those of one project: a place is left for others while its registrations wait behind its other devices. */
+const ofProject = 3
 
 const make = Effect.gen(function*() {
   const products = yield* ProductStore
@@ -173,6 +176,7 @@ const make = Effect.gen(function*() {
   const { guard } = yield* SignatureGuard
   const clock = yield* Clock.Clock
   const turns = yield* PartitionedSemaphore.make<ProjectId>({ permits: atOnce })
+  const inOwnTurn = yield* TurnsByKey.make<ProjectId>(ofProject)
 
   /** Succeeds if the request is signed with the product's secret and the product admits registration. */
   const admit = (
@@ -205,7 +209,8 @@ const make = Effect.gen(function*() {
     projectId: ProjectId,
     { productKey }: { readonly productKey: ProductKey },
     register: Effect.Effect<A, E, R>
-  ) => turns.withPermit(projectId)(Effect.andThen(quotas.register(projectId, productKey), register))
+  ) =>
+    inOwnTurn(projectId)(turns.withPermit(projectId)(Effect.andThen(quotas.register(projectId, productKey), register)))
 
   /** Returns the triple of an enabled device. */
   const tripleOf = Effect.fnUntraced(function*({ device }: DeviceDetail) {
