@@ -440,6 +440,9 @@ describe("the forms of a thing model", () => {
     })
     assert.strictEqual(decode("metadata", model(1500)).model.events.length, 1500)
     assert.deepStrictEqual(issuesOf("metadata", model(1501)), [""])
+    // More are not read one by one.
+    const broken = { properties: Array.from({ length: 1501 }, () => ({ id: "" })) }
+    assert.deepStrictEqual(issuesOf("metadata", broken), [""])
   })
 
   it("refuses text that is not JSON", () => {

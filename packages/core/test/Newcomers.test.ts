@@ -5,7 +5,13 @@ import { Newcomers } from "../src/kernel/Newcomers.ts"
 const rounds = (millis: number, patience: number) => {
   let now = 0
   let next: Array<() => void> = []
-  const newcomers = new Newcomers({ now: () => now, afterOthers: (run) => next.push(run), patience })
+  let isCrowded = false
+  const newcomers = new Newcomers({
+    now: () => now,
+    afterOthers: (run) => next.push(run),
+    patience,
+    isCrowded: () => isCrowded
+  })
   const order: Array<string> = []
   const round = (someoneComes = false) => {
     now += millis
@@ -14,7 +20,10 @@ const rounds = (millis: number, patience: number) => {
     next = []
     for (const run of due) run()
   }
-  return { newcomers, order, round }
+  const crowd = () => {
+    isCrowded = true
+  }
+  return { crowd, newcomers, order, round }
 }
 
 it("work for strangers goes on after a round in which nobody came", () => {
@@ -37,6 +46,16 @@ it("it goes on after the patience, though others still come", () => {
   newcomers.afterThem(() => order.push("done"))
   for (let i = 0; i < 4; i++) round(true)
   assert.deepStrictEqual(order, [])
+  round(true)
+  assert.deepStrictEqual(order, ["done"])
+})
+
+it("it goes on when there is no room for others to wait", () => {
+  const { crowd, newcomers, order, round } = rounds(1, 100)
+  newcomers.afterThem(() => order.push("done"))
+  for (let i = 0; i < 4; i++) round(true)
+  assert.deepStrictEqual(order, [])
+  crowd()
   round(true)
   assert.deepStrictEqual(order, ["done"])
 })

@@ -160,18 +160,25 @@ class Lane {
 
 export class HandshakeTurns {
   readonly #limit: number
-  readonly #newcomers = new Newcomers({ now: () => performance.now(), afterOthers: setImmediate, patience })
   readonly #knownLine = new Line()
   readonly #strangersLine = new Line()
+  readonly #newcomers: Newcomers
   readonly #known: Lane
   readonly #strangers: Lane
 
   /**
    * `limit`: milliseconds that a client may take to say hello, and may then wait.
-   * `begin` begins a handshake: the hello is the first that the socket holds.
+   * `begin` begins a handshake: the hello is the first that the socket holds. `isCrowded`: whether so many clients
+   * wait that strangers do not wait for others; default: never.
    */
-  constructor(limit: number, begin: (socket: Socket) => void) {
+  constructor(limit: number, begin: (socket: Socket) => void, isCrowded?: () => boolean) {
     this.#limit = limit
+    this.#newcomers = new Newcomers({
+      now: () => performance.now(),
+      afterOthers: setImmediate,
+      patience,
+      ...isCrowded === undefined ? {} : { isCrowded }
+    })
     this.#known = new Lane(() => this.#knownLine.take(), begin, setImmediate)
     this.#strangers = new Lane(
       () => this.#knownLine.take() ?? this.#strangersLine.take(),

@@ -161,7 +161,8 @@ const shakeHands = (server: TlsServer, reception: Reception): (socket: Socket) =
   const ends = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
   const turns = new HandshakeTurns(
     Duration.toMillis(handshakeTime),
-    (socket) => void server.emit("connection", socket)
+    (socket) => void server.emit("connection", socket),
+    () => arrivals.isCrowded
   )
   server
     .on("secureConnection", (socket) => {

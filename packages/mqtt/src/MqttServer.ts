@@ -160,7 +160,11 @@ const make = Effect.fnUntraced(function*(
   // Projects take turns, and in a project devices.
   const timing = { now: () => performance.now(), afterOthers: setImmediate }
   const turns = new Turns(timing)
-  const newcomers = new Newcomers({ ...timing, patience: strangersPatience })
+  const newcomers = new Newcomers({
+    ...timing,
+    patience: strangersPatience,
+    isCrowded: () => arrivals.isCrowded
+  })
   // Those of addresses from which nobody was authenticated lately.
   const strangers = new Turns({ ...timing, afterOthers: newcomers.afterThem })
   const countTurnedAway = (reason: TurnedAway) =>

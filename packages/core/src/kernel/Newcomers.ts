@@ -9,6 +9,8 @@ import type { TurnsOptions } from "./Turns.ts"
 export interface NewcomersOptions extends Pick<TurnsOptions, "now" | "afterOthers"> {
   /** Milliseconds after which what waits goes on, though others still come. */
   readonly patience: number
+  /** Whether so many wait that they go on: there would be no room for those who come. Default: never. */
+  readonly isCrowded?: () => boolean
 }
 
 export class Newcomers {
@@ -24,13 +26,13 @@ export class Newcomers {
     this.#count++
   }
 
-  /** Calls back after a whole round of the event loop in which nobody has come, or after the patience. */
+  /** Calls back after a whole round of the event loop in which nobody has come, or when it need not wait any more. */
   readonly afterThem = (run: () => void): void => {
-    const { afterOthers, now, patience } = this.#options
+    const { afterOthers, isCrowded = () => false, now, patience } = this.#options
     const until = now() + patience
     const look = () => {
       const before = this.#count
-      afterOthers(() => this.#count === before || now() >= until ? run() : look())
+      afterOthers(() => this.#count === before || now() >= until || isCrowded() ? run() : look())
     }
     // In the round that is under way sockets may have been looked at already.
     afterOthers(look)

@@ -17,7 +17,9 @@ export const checkedReply = (reply: DeviceReply | undefined): DeviceReply => {
 
 const isReply = (reply: DeviceReply | null | undefined): reply is DeviceReply =>
   typeof reply === "object" && reply !== null && Number.isInteger(reply.code) && typeof reply.message === "string" &&
-  isEncodable(reply.data, maxNesting) && isBytes(reply.encodedData) && isBytes(reply.bytes)
+  isBytes(reply.encodedData) && isBytes(reply.bytes) &&
+  // Large data that is encoded already is not walked through for each reply.
+  (reply.encodedData !== undefined || isEncodable(reply.data, maxNesting))
 
 /** Whether JSON can be made of the value: it has no `bigint`, and does not contain itself. */
 const isEncodable = (value: unknown, levels: number): boolean =>

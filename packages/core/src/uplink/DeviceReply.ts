@@ -16,7 +16,7 @@ export interface DeviceReply {
    * message that has taken effect without them, `data`.
    */
   readonly issues?: ReadonlyArray<InputIssue>
-  /** `data` as JSON in UTF-8, if that is kept: large data is not encoded for each reply. */
+  /** `data` as JSON in UTF-8, if that is kept: large data is neither encoded nor checked for each reply. */
   readonly encodedData?: Uint8Array
   /** A block of a file, which follows `data`; or the whole reply to bytes, in place of the members above. */
   readonly bytes?: Uint8Array

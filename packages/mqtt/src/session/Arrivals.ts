@@ -123,6 +123,11 @@ export class Arrivals {
     return this.#unauthenticated
   }
 
+  /** Whether half of the room for connections that are not authenticated is taken. */
+  get isCrowded(): boolean {
+    return this.#unauthenticated > this.#limits.unauthenticated / 2
+  }
+
   /** Bytes that unauthenticated connections hold. */
   get bytes(): number {
     return this.#bytes

@@ -44,24 +44,26 @@ export const isUsableId = (id: string): boolean => /^\w{1,50}$/.test(id) && !res
 /** Reads the three lists of `value`. Adds the issues to `document`. */
 export const readModel = (document: Document, value: unknown, dialect: Dialect): ThingModel => {
   const model = document.members(value, []) ?? {}
-  const readElements = <A extends { readonly id: string }>(
-    list: "properties" | "events" | "services",
-    skipped: ReadonlyArray<string>,
-    read: (document: Document, value: unknown, path: Path, dialect: Dialect) => A | undefined
-  ): ReadonlyArray<A> =>
+  const elementsOf = (list: "properties" | "events" | "services", skipped: ReadonlyArray<string>) =>
     document.list(model[list], [list]).flatMap((element, i) => {
       const id = (element as Members | null)?.[dialect.id]
-      if (typeof id === "string" && skipped.includes(id)) return []
-      return read(document, element, [list, i], dialect) ?? []
+      return typeof id === "string" && skipped.includes(id) ? [] : [{ element, path: [list, i] }]
     })
+  const properties = elementsOf("properties", [])
+  const events = elementsOf("events", generated.events)
+  const services = elementsOf("services", generated.services)
+  const count = properties.length + events.length + services.length
+  if (count > maxElements) {
+    // To read what is refused anyway could take seconds.
+    document.refuse([], `expected at most ${maxElements} elements, got ${count}`)
+    return { properties: [], events: [], services: [] }
+  }
   const read = {
-    properties: readElements("properties", [], readProperty),
-    events: readElements("events", generated.events, readEvent),
-    services: readElements("services", generated.services, readService)
+    properties: properties.flatMap(({ element, path }) => readProperty(document, element, path, dialect) ?? []),
+    events: events.flatMap(({ element, path }) => readEvent(document, element, path, dialect) ?? []),
+    services: services.flatMap(({ element, path }) => readService(document, element, path, dialect) ?? [])
   }
   refuseRepeated(document, read, dialect)
-  const count = read.properties.length + read.events.length + read.services.length
-  if (count > maxElements) document.refuse([], `expected at most ${maxElements} elements, got ${count}`)
   return read
 }
 
