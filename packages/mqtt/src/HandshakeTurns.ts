@@ -177,7 +177,7 @@ export class HandshakeTurns {
       now: () => performance.now(),
       afterOthers: setImmediate,
       patience,
-      ...isCrowded === undefined ? {} : { isCrowded }
+      isCrowded
     })
     this.#known = new Lane(() => this.#knownLine.take(), begin, setImmediate)
     this.#strangers = new Lane(

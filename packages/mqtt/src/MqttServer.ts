@@ -157,8 +157,8 @@ const make = Effect.fnUntraced(function*(
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const clock = yield* Clock.Clock
   const limits = complete(options.limits)
-  // Projects take turns, and in a project devices.
   const timing = { now: () => performance.now(), afterOthers: setImmediate }
+  // Projects take turns, and in a project devices.
   const turns = new Turns(timing)
   const newcomers = new Newcomers({
     ...timing,

@@ -106,7 +106,7 @@ export class RequestBodies {
       if (!isDone) keep(chunk)
       if (size <= largeBytes) return
       if (!this.#places.take(reader)) source.pause()
-      else if (!this.#turns.mayRun()) {
+      else if (!this.#turns.mayRun(source)) {
         source.pause()
         this.#turns.wait(source, reader.resume)
       }

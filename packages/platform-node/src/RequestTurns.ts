@@ -47,15 +47,15 @@ export class RequestTurns {
     this.#known = known
   }
 
-  /** Whether work for a request may run at once. */
-  mayRun(): boolean {
-    return this.#turns.mayRun()
+  /** Whether work for a request may run at once. A stranger overtakes no stranger who waits. */
+  mayRun(source: IncomingMessage): boolean {
+    return !(this.#strangers.isAwaited && this.#isStranger(this.addressOf(source))) && this.#turns.mayRun()
   }
 
   /** Calls `run` when the turn of the client comes. */
   wait(source: IncomingMessage, run: () => void): void {
     const address = this.addressOf(source)
-    if (this.#known?.has(address) === false) this.#strangers.wait(address, "", run)
+    if (this.#isStranger(address)) this.#strangers.wait(address, "", run)
     else this.#turns.wait(address, source.headers.authorization ?? "", run)
   }
 
@@ -66,7 +66,7 @@ export class RequestTurns {
     server.on("connection", (socket: Socket) => {
       this.#newcomers.came()
       const address = addressGroup(socket.remoteAddress ?? "")
-      const connections = this.#known?.has(address) === false ? this.#strangersConnections : this.#connections
+      const connections = this.#isStranger(address) ? this.#strangersConnections : this.#connections
       if (connections.mayRun()) socket.resume()
       else connections.wait(address, "", () => socket.resume())
     })
@@ -88,9 +88,13 @@ export class RequestTurns {
     })
   }
 
+  #isStranger(address: string): boolean {
+    return this.#known?.has(address) === false
+  }
+
   #delay(server: EventEmitter, event: string, handle: Handle): Effect.Effect<void, never, Scope.Scope> {
     const inTurn: Handle = (source, response) => {
-      if (this.mayRun()) return handle(source, response)
+      if (this.mayRun(source)) return handle(source, response)
       this.wait(source, () => {
         // The client may have gone meanwhile.
         if (!response.destroyed) handle(source, response)

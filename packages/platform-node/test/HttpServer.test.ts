@@ -59,6 +59,24 @@ const answersOf = (socket: Socket, count: number) =>
     })
   })
 
+/** Keeps the thread busy for so many milliseconds. */
+const work = (millis: number) => {
+  const until = performance.now() + millis
+  while (performance.now() < until);
+}
+
+/** Serves requests that are so many milliseconds of work each, but for `/`. `order`: their addresses as they begin. */
+const serveWork = (millis: number, order: Array<string>) =>
+  serve(({ url }) =>
+    Effect.sync(() => {
+      if (url !== "/") {
+        order.push(url)
+        work(millis)
+      }
+      return "<answer>"
+    })
+  )
+
 const post = (port: number, body: string) =>
   Effect.promise(async () => (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body })).text())
 
@@ -412,9 +430,8 @@ it.live.each(["", "expect: 100-continue\r\n"])(
           if (key === undefined) return "<answer>"
           order.push(key)
           phases.add(phase)
-          // Work that takes longer than a turn.
-          const until = performance.now() + 5
-          while (performance.now() < until);
+          // Longer than a turn.
+          work(5)
           return "<answer>"
         })
       )
@@ -438,15 +455,7 @@ it.live("a request from an address that is known does not wait for those of stra
     const known = yield* KnownAddresses
     known.add("127.0.0.1")
     const order: Array<string> = []
-    const port = yield* serve((request) =>
-      Effect.sync(() => {
-        if (request.url === "/") return "<answer>"
-        order.push(request.url)
-        const until = performance.now() + 5
-        while (performance.now() < until);
-        return "<answer>"
-      })
-    )
+    const port = yield* serveWork(5, order)
     const addresses = Array.from({ length: 20 }, (_, i) => `127.0.1.${i + 1}`)
     const sockets = yield* Effect.forEach([...addresses, "127.0.0.1"], (address) => open(port, address), {
       concurrency: "unbounded"
@@ -466,14 +475,7 @@ it.live("one that comes from an address that is known behind hundreds of strange
     const known = yield* KnownAddresses
     known.add("127.0.0.1")
     const order: Array<string> = []
-    const port = yield* serve((request) =>
-      Effect.sync(() => {
-        order.push(request.url)
-        const until = performance.now() + 0.2
-        while (performance.now() < until);
-        return "<answer>"
-      })
-    )
+    const port = yield* serveWork(0.2, order)
     const begin = (url: string, localAddress: string) =>
       Effect.acquireRelease(
         Effect.sync(() => {
@@ -487,6 +489,26 @@ it.live("one that comes from an address that is known behind hundreds of strange
     yield* Effect.forEach(Array.from({ length: 300 }), (_, i) => begin("/stranger", `127.0.1.${i % 250 + 1}`))
     yield* answersOf(yield* begin("/known", "127.0.0.1"), 1)
     assert.isBelow(order.indexOf("/known"), 300)
+  }).pipe(Effect.provide(KnownAddresses.layer)))
+
+it.live("requests of a stranger begin in their order while others wait", () =>
+  Effect.gen(function*() {
+    const order: Array<string> = []
+    const port = yield* serveWork(1, order)
+    const sockets = yield* Effect.forEach(Array.from({ length: 10 }), () => open(port), { concurrency: "unbounded" })
+    const answers = yield* Effect.forkChild(
+      Effect.forEach(sockets, (socket) => answersOf(socket, 20), { concurrency: "unbounded" }),
+      { startImmediately: true }
+    )
+    for (let n = 0; n < 20; n++) {
+      for (const [i, socket] of sockets.entries()) socket.write(`GET /${i}/${n} HTTP/1.1\r\nhost: h\r\n\r\n`)
+      yield* Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
+    }
+    yield* Fiber.join(answers)
+    for (const i of sockets.keys()) {
+      const ofSocket = order.filter((url) => url.startsWith(`/${i}/`))
+      assert.deepStrictEqual(ofSocket, Array.from({ length: 20 }, (_, n) => `/${i}/${n}`))
+    }
   }).pipe(Effect.provide(KnownAddresses.layer)))
 
 it.live("a body is read once, and the same for a request and the one that is made of it, as text and as bytes", () =>

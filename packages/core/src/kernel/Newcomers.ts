@@ -10,7 +10,7 @@ export interface NewcomersOptions extends Pick<TurnsOptions, "now" | "afterOther
   /** Milliseconds after which what waits goes on, though others still come. */
   readonly patience: number
   /** Whether so many wait that they go on: there would be no room for those who come. Default: never. */
-  readonly isCrowded?: () => boolean
+  readonly isCrowded?: (() => boolean) | undefined
 }
 
 export class Newcomers {

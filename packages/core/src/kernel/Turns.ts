@@ -52,10 +52,15 @@ export class Turns {
     this.#maxRuns = options.maxRuns ?? Number.POSITIVE_INFINITY
   }
 
+  /** Whether work waits for its turn. */
+  get isAwaited(): boolean {
+    return this.#waiting.size > 0
+  }
+
   /** Whether work may run at once. Otherwise it has to {@link wait}. */
   mayRun(): boolean {
     if (this.#until === undefined) this.#begin()
-    else if (this.#waiting.size > 0 || !this.hasTime()) return false
+    else if (this.isAwaited || !this.hasTime()) return false
     this.#runs++
     return true
   }
