@@ -7,10 +7,11 @@ import { Cause, Clock, Context, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import * as HealthRoutes from "../HealthRoutes.ts"
 import * as BodyLimits from "./BodyLimits.ts"
-import { makeWithOrigin } from "./ClientAddress.ts"
+import { countedAddress, makeWithOrigin } from "./ClientAddress.ts"
 import * as CrossOrigin from "./CrossOrigin.ts"
 import * as ErrorEnvelope from "./ErrorEnvelope.ts"
 import * as FetchedBodies from "./FetchedBodies.ts"
+import * as LateRefusals from "./LateRefusals.ts"
 import { withLiteralPath, withoutEmptyParameters } from "./LiteralPath.ts"
 import { limitAddress, RateLimits } from "./RateLimits.ts"
 import * as RequestDeadline from "./RequestDeadline.ts"
@@ -36,6 +37,7 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
   const watch = yield* RequestDeadline.make
   const count = yield* RequestMetrics.make
   const limits = yield* RateLimits
+  const waitToRefuse = yield* LateRefusals.make
   const withOrigin = yield* makeWithOrigin
   const cors = CrossOrigin.make(options.corsOrigins)
 
@@ -52,7 +54,8 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
       const route = routes.routeOf(request)
       const isInTime = BodyLimits.isUpload(route) ? () => true : watch(fiber, startedAt, route)
 
-      const finish = (response: HttpServerResponse.HttpServerResponse) => {
+      const finish = (made: HttpServerResponse.HttpServerResponse) => {
+        const response = ErrorEnvelope.complete(made)
         const millis = clock.currentTimeMillisUnsafe() - startedAt
         count(fiber.context, request.method, response.status, millis)
         RequestSpan.finish(fiber, request, response, requestId)
@@ -60,6 +63,10 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
         const watched = RequestLog.withBreaks(fiber.context, request, readable, requestId)
         return RequestLog.log(fiber, request, SecurityHeaders.put(watched, requestId), millis)
       }
+      const leave = (response: HttpServerResponse.HttpServerResponse) =>
+        response.status === 429
+          ? Effect.andThen(waitToRefuse(countedAddress(request)), Effect.suspend(() => finish(response)))
+          : finish(response)
       const explain = (cause: Cause.Cause<E>) => {
         const name = RequestLog.nameOf(fiber.context, request)
         return isInTime() || !Cause.hasInterrupts(cause)
@@ -80,9 +87,9 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
         Effect.matchCauseEffect({
           onSuccess: (response) => {
             isInTime()
-            return finish(ErrorEnvelope.complete(response))
+            return leave(response)
           },
-          onFailure: (cause) => Effect.flatMap(explain(cause), (response) => finish(ErrorEnvelope.complete(response)))
+          onFailure: (cause) => Effect.flatMap(explain(cause), leave)
         }),
         Effect.updateContext((context: Context.Context<R>) =>
           RequestLog.annotate(
