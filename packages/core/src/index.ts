@@ -100,7 +100,7 @@ export * from "./connection/DeviceSessions.ts"
 export { PresenceHistory, type PresencePage } from "./connection/PresenceHistory.ts"
 export * from "./connection/PresenceStore.ts"
 export * from "./connection/PresenceTimes.ts"
-export { Batches } from "./device/Batches.ts"
+export { Batches, type BatchMember } from "./device/Batches.ts"
 export {
   type Batch,
   BatchDraft,

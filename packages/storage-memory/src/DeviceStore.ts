@@ -156,11 +156,13 @@ const make = (tables: Tables["Service"]) => {
       Effect.sync(() =>
         Option.map(Option.fromUndefinedOr(findBatch(projectId, productKey, batchId)), ({ batch }) => batch)
       ),
-    devicesOfBatch: (projectId, batchId) =>
+    devicesOfBatch: (projectId, batchId, { after, limit }) =>
       Effect.sync(() =>
-        devicesOf(batchId).filter((device) => device.projectId === projectId && batchId !== 0).map((
-          { deviceId, deviceName, deviceSecret }
-        ) => ({ deviceId, deviceName, deviceSecret }))
+        devicesOf(batchId)
+          .filter((device) => device.projectId === projectId && batchId !== 0 && device.id > (after ?? 0))
+          .sort((a, b) => a.id - b.id)
+          .slice(0, limit)
+          .map(({ deviceId, deviceName, deviceSecret, id }) => ({ id, deviceId, deviceName, deviceSecret }))
       ),
     removeBatch: (projectId, productKey, batchId) =>
       Effect.sync(() => {

@@ -109,13 +109,15 @@ export const make = (
         Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), batchFromRow)),
         Effect.mapError(storeError("DeviceStore.getBatch"))
       ),
-    devicesOfBatch: (projectId, batchId) =>
-      reads<Pick<DeviceRow, "device_id" | "device_name" | "device_secret" | "sealed_with">>`
-        SELECT device_id, device_name, device_secret, sealed_with FROM device
-        WHERE batch_id = ${batchId} AND batch_id <> 0 AND project_id = ${projectId} ORDER BY id`.pipe(
+    devicesOfBatch: (projectId, batchId, { after, limit }) =>
+      reads<Pick<DeviceRow, "id" | "device_id" | "device_name" | "device_secret" | "sealed_with">>`
+        SELECT id, device_id, device_name, device_secret, sealed_with FROM device
+        WHERE batch_id = ${batchId} AND batch_id <> 0 AND project_id = ${projectId} AND id > ${after ?? 0}::bigint
+        ORDER BY id LIMIT ${limit}`.pipe(
         Effect.flatMap(secrets.readyOrFail),
         Effect.flatMap((rows) =>
           mapInSlices(rows, (row) => ({
+            id: Number(row.id),
             deviceId: row.device_id as DeviceId,
             deviceName: row.device_name as DeviceName,
             deviceSecret: deviceSecretFromRow(secrets, row)

@@ -141,7 +141,7 @@ const storeSecrets = Effect.gen(function*() {
       detail: yield* devices.get(projectId, { deviceId }),
       byName: yield* devices.get(projectId, { productKey, deviceName: device.deviceName }),
       credentials: yield* devices.credentials(productKey, device.deviceName),
-      batch: yield* devices.devicesOfBatch(projectId, batch.batchId),
+      batch: yield* devices.devicesOfBatch(projectId, batch.batchId, { after: undefined, limit: 100 }),
       product: yield* products.find(productKey),
       products: yield* products.list(projectId, { page: 1, pageSize: 10 }),
       network: yield* networks.get(projectId, networkKey),
@@ -384,7 +384,9 @@ it.live("a server that lacks the new master key neither replaces a secret that i
       Effect.flip(
         DeviceStore.use((store) => store.claimByName(device.productKey, DeviceName.make("registered"), undefined))
       ),
-      Effect.flip(DeviceStore.use((store) => store.devicesOfBatch(projectId, batchId)))
+      Effect.flip(
+        DeviceStore.use((store) => store.devicesOfBatch(projectId, batchId, { after: undefined, limit: 100 }))
+      )
     ])
     const errors = yield* Effect.provide(attempts, lacking)
     assert.deepStrictEqual(errors.map(({ operation, retryable }) => ({ operation, retryable })), [

@@ -81,12 +81,14 @@ export const make = (
       }),
     getBatch: (projectId, productKey, batchId) =>
       sql.read("DeviceStore.getBatch", () => find(projectId, productKey, batchId)),
-    devicesOfBatch: (projectId, batchId) =>
+    devicesOfBatch: (projectId, batchId, { after, limit }) =>
       sql.read("DeviceStore.devicesOfBatch", () =>
         sql.all<DeviceRow>(
-          "SELECT * FROM device WHERE batch_id = ? AND batch_id <> 0 AND project_id = ? ORDER BY id",
-          [batchId, projectId]
+          `SELECT * FROM device WHERE batch_id = ? AND batch_id <> 0 AND project_id = ? AND id > ?
+            ORDER BY id LIMIT ?`,
+          [batchId, projectId, after ?? 0, limit]
         ).map((row) => ({
+          id: row.id,
           deviceId: row.device_id as DeviceId,
           deviceName: row.device_name as DeviceName,
           deviceSecret: deviceSecretOf(secrets, row)

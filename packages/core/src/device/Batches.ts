@@ -1,7 +1,7 @@
 /**
  * Batches: devices that are created together (docs/api/devices.md).
  */
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
@@ -23,6 +23,12 @@ import {
 } from "./Device.ts"
 import { DeviceLifecycle } from "./DeviceLifecycle.ts"
 import { DeviceStore } from "./DeviceStore.ts"
+
+/** A device of a batch, with what it signs with. */
+export type BatchMember = Pick<Device, "deviceId" | "deviceName" | "deviceSecret">
+
+/** Devices that an export reads at once. */
+const exportPage = 500
 
 export class Batches extends Context.Service<Batches, {
   /**
@@ -56,10 +62,13 @@ export class Batches extends Context.Service<Batches, {
     projectId: ProjectId,
     productKey: ProductKey,
     batchId: number
-  ) => Effect.Effect<
-    ReadonlyArray<Pick<Device, "deviceId" | "deviceName" | "deviceSecret">>,
-    BatchNotFound | StoreError
-  >
+  ) => Effect.Effect<ReadonlyArray<BatchMember>, BatchNotFound | StoreError>
+  /** The same as a stream that reads 500 devices at a time; others have their turns in between. */
+  readonly export: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batchId: number
+  ) => Effect.Effect<Stream.Stream<BatchMember, StoreError>, BatchNotFound | StoreError>
   /** Removes the batch and its devices, and ends their connections. */
   readonly remove: (
     projectId: ProjectId,
@@ -131,10 +140,24 @@ const make = Effect.gen(function*() {
     return yield* Effect.fromOption(batch, () => new BatchNotFound({ productKey, batchId }))
   })
 
-  const devices = Effect.fn("Batches.devices")(
+  const exportDevices = Effect.fn("Batches.export")(
     function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
       yield* get(projectId, productKey, batchId)
-      return yield* store.devicesOfBatch(projectId, batchId)
+      return Stream.paginate(
+        undefined as Device["id"] | undefined,
+        (after) =>
+          Effect.map(store.devicesOfBatch(projectId, batchId, { after, limit: exportPage }), (page) =>
+            [
+              page,
+              page.length < exportPage ? Option.none() : Option.some(page.at(-1)!.id)
+            ] as const)
+      )
+    }
+  )
+
+  const devices = Effect.fn("Batches.devices")(
+    function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
+      return yield* Stream.runCollect(yield* exportDevices(projectId, productKey, batchId))
     }
   )
 
@@ -155,5 +178,5 @@ const make = Effect.gen(function*() {
     }
   )
 
-  return Batches.of({ create, list, get, devices, remove })
+  return Batches.of({ create, list, get, devices, export: exportDevices, remove })
 })

@@ -66,11 +66,15 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     productKey: ProductKey,
     batchId: number
   ) => Effect.Effect<Option.Option<Batch>, StoreError>
-  /** Returns the devices of the batch that still exist, in the order in which they were created. */
+  /**
+   * Returns devices of the batch that still exist, in the order of their `id`, in which they were created: at most
+   * `limit`, those after `after`.
+   */
   readonly devicesOfBatch: (
     projectId: ProjectId,
-    batchId: number
-  ) => Effect.Effect<ReadonlyArray<Pick<Device, "deviceId" | "deviceName" | "deviceSecret">>, StoreError>
+    batchId: number,
+    options: { readonly after: Device["id"] | undefined; readonly limit: number }
+  ) => Effect.Effect<ReadonlyArray<Pick<Device, "id" | "deviceId" | "deviceName" | "deviceSecret">>, StoreError>
   /**
    * Removes the batch and its devices with everything that is stored about them.
    * Returns the removed devices; none if there is no such batch.

@@ -1,8 +1,8 @@
 /**
  * Handlers of the routes of batches of devices.
  */
-import { type Batch, Batches, roleIncludes } from "@device-cloud/core"
-import { Effect } from "effect"
+import { type Batch, Batches, type BatchMember, roleIncludes } from "@device-cloud/core"
+import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { type Caller, secretsRole } from "../middleware/Caller.ts"
@@ -40,8 +40,12 @@ export const layer = group(
               })
             )
           }
-          const devices = yield* batches.devices(projectId, product_key, batch_id).pipe(Effect.catch(failWith))
-          return HttpServerResponse.text(csv(product_key, devices, reveal), {
+          const text = yield* batches.export(projectId, product_key, batch_id).pipe(
+            Effect.map(Stream.mapArray((devices) => [lines(product_key, devices, reveal)])),
+            Effect.flatMap(Stream.mkString),
+            Effect.catch(failWith)
+          )
+          return HttpServerResponse.text(head + text, {
             contentType: "text/csv; charset=utf-8",
             headers: { "content-disposition": `attachment; filename="batch-${batch_id}.csv"` }
           })
@@ -64,15 +68,10 @@ const batchInfo = (batch: Batch): typeof BatchInfo.Type => ({
 
 const batchId = ({ batchId }: Pick<Batch, "batchId">) => ({ batch_id: batchId })
 
+const head = "product_key,device_name,device_secret,device_id\r\n"
+
 /** Nothing needs quotes: names and secrets have letters, digits and - _ @ . : only. */
-const csv = (
-  productKey: string,
-  devices: ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>,
-  reveal: Caller["reveal"]
-): string =>
-  [
-    "product_key,device_name,device_secret,device_id",
-    ...devices.map(({ deviceId, deviceName, deviceSecret }) =>
-      [productKey, deviceName, reveal(deviceSecret), deviceId].join(",")
-    )
-  ].join("\r\n") + "\r\n"
+const lines = (productKey: string, devices: ReadonlyArray<BatchMember>, reveal: Caller["reveal"]): string =>
+  devices.map(({ deviceId, deviceName, deviceSecret }) =>
+    `${productKey},${deviceName},${reveal(deviceSecret)},${deviceId}\r\n`
+  ).join("")

@@ -339,11 +339,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.removeBatch(projectId, sibling.productKey, batchId)))
         const next = Option.getOrThrow(yield* store.insertBatch(projectId, productKey, draft, [newDevice()]))
         assert.isTrue(next.batchId > batchId)
+        const first = yield* store.devicesOfBatch(projectId, batchId, { after: undefined, limit: 20 })
+        const rest = yield* store.devicesOfBatch(projectId, batchId, { after: first.at(-1)!.id, limit: 20 })
+        assert.deepStrictEqual([first.length, rest.length], [20, 5])
         assert.deepStrictEqual(
-          yield* store.devicesOfBatch(projectId, batchId),
+          [...first, ...rest].map(({ deviceId, deviceName, deviceSecret }) => ({ deviceId, deviceName, deviceSecret })),
           drafts.map(({ deviceId, deviceName, deviceSecret }) => ({ deviceId, deviceName, deviceSecret }))
         )
-        assert.deepStrictEqual(yield* store.devicesOfBatch(stranger, batchId), [])
+        const stored = yield* store.get(projectId, { deviceId: drafts[19]!.deviceId })
+        assert.strictEqual(first.at(-1)!.id, Option.getOrThrow(stored).device.id)
+        assert.deepStrictEqual(yield* store.devicesOfBatch(stranger, batchId, { after: undefined, limit: 20 }), [])
         const { device } = Option.getOrThrow(yield* store.get(projectId, { deviceId: drafts[3]!.deviceId }))
         assert.deepInclude(device, { batchId, createdAt: epoch + 3, status: "unactive", mac: null })
         const listed = yield* store.list(projectId, { batchId }, { page: 2, pageSize: 10 })
@@ -358,7 +363,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepInclude(removed[0]!, { projectId, productKey, validateType: product.validateType })
         assert.isTrue(Option.isNone(yield* store.getBatch(projectId, productKey, batchId)))
         assert.isTrue(Option.isNone(yield* store.get(projectId, { deviceId: drafts[0]!.deviceId })))
-        assert.strictEqual((yield* store.devicesOfBatch(projectId, next.batchId)).length, 1)
+        assert.strictEqual(
+          (yield* store.devicesOfBatch(projectId, next.batchId, { after: undefined, limit: 20 })).length,
+          1
+        )
       }))
 
     it.effect("stores nothing of devices whose names are taken, also at the same moment, and names them", () =>
@@ -398,7 +406,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const draft = { description: "", createdAt: epoch }
         const drafts = Array.from({ length: 2500 }, () => newDevice())
         const { batchId } = Option.getOrThrow(yield* store.insertBatch(projectId, productKey, draft, drafts))
-        const stored = yield* store.devicesOfBatch(projectId, batchId)
+        const stored = yield* store.devicesOfBatch(projectId, batchId, { after: undefined, limit: 3000 })
         assert.deepStrictEqual(stored.map(({ deviceId }) => deviceId), drafts.map(({ deviceId }) => deviceId))
         const taken = [drafts[2400]!.deviceName, drafts[5]!.deviceName]
         const others = Array.from({ length: 2500 }, () => newDevice())
