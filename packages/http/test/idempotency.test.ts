@@ -147,6 +147,23 @@ for (const [name, storage] of storages) {
         assert.strictEqual(total, 1)
       }))
 
+    it.effect("tell large bodies apart, also those that wait for 100 Continue", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const names = Array.from({ length: 2000 }, (_, i) => `${product_key}-${i}`)
+        const post = (deviceNames: ReadonlyArray<string>, expect = {}) =>
+          call("POST", `/products/${product_key}/batch-things`, {
+            body: { device_names: deviceNames },
+            headers: { "idempotency-key": `large-${product_key}`, ...expect }
+          })
+        const first = yield* post(names, { expect: "100-continue" })
+        assert.strictEqual(first.body.code, 0, first.text)
+        assert.strictEqual((yield* post(names)).text, first.text)
+        assert.strictEqual((yield* post(names, { expect: "100-continue" })).text, first.text)
+        const other = yield* post([...names.slice(0, -1), `${product_key}-9999`])
+        assert.deepStrictEqual([other.status, other.body.code], [409, 40900])
+      }))
+
     it.effect("keep nothing of what was refused", () =>
       Effect.gen(function*() {
         const store = yield* IdempotencyStore

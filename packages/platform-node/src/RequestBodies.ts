@@ -135,7 +135,7 @@ const unreadable = (request: Request, reason: "Parse" | "BodyTooLarge", cause?: 
   new HttpServerError.HttpServerError({ reason: new HttpServerError.RequestParseError({ request, reason, cause }) })
 
 const toArrayBuffer = ({ buffer, byteOffset, length }: Buffer): ArrayBuffer =>
-  (buffer as ArrayBuffer).slice(byteOffset, byteOffset + length)
+  length === buffer.byteLength ? buffer as ArrayBuffer : (buffer as ArrayBuffer).slice(byteOffset, byteOffset + length)
 
 /** The text without a byte order mark. */
 const toText = (bytes: Buffer): string => {

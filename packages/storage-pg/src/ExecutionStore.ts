@@ -200,14 +200,13 @@ const make = Effect.gen(function*() {
         Effect.map((rows) => rows.map(executionFromRow)),
         Effect.mapError(storeError("ExecutionStore.claim"))
       ),
-    save: (executions, keepSince) =>
-      Effect.gen(function*() {
-        const rows = yield* store(executions)
-        const stored = new Set(rows.map(({ execution_id }) => execution_id))
-        const ended = executions.filter(({ dueAt, executionId }) => dueAt === null && stored.has(executionId))
-        if (ended.length > 0) yield* forgetOldest([...new Set(ended.map(({ sceneId }) => sceneId))], keepSince)
-        return executions.map(({ executionId }) => stored.has(executionId))
-      }).pipe(Effect.mapError(storeError("ExecutionStore.save"))),
+    save: Effect.fnUntraced(function*(executions: ReadonlyArray<Execution>, keepSince: number) {
+      const rows = yield* store(executions)
+      const stored = new Set(rows.map(({ execution_id }) => execution_id))
+      const ended = executions.filter(({ dueAt, executionId }) => dueAt === null && stored.has(executionId))
+      if (ended.length > 0) yield* forgetOldest([...new Set(ended.map(({ sceneId }) => sceneId))], keepSince)
+      return executions.map(({ executionId }) => stored.has(executionId))
+    }, Effect.mapError(storeError("ExecutionStore.save"))),
     countFired: (sceneIds, since, until) =>
       sql<{ readonly scene_id: string; readonly count: bigint }>`
         SELECT scene_id, count(*) AS count FROM scene_execution

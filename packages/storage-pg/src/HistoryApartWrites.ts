@@ -14,8 +14,8 @@ import { insertSegments, segmentsOf } from "./Segments.ts"
 type Sql = SqlClient.SqlClient
 
 /** As `HistoryStore.append`. */
-export const append = (sql: Sql, additions: ReadonlyArray<HistoryAddition>): Effect.Effect<void, SqlError.SqlError> =>
-  Effect.gen(function*() {
+export const append: (sql: Sql, additions: ReadonlyArray<HistoryAddition>) => Effect.Effect<void, SqlError.SqlError> =
+  Effect.fnUntraced(function*(sql: Sql, additions: ReadonlyArray<HistoryAddition>) {
     const said = additions.filter(({ events, samples }) => samples.length + events.length > 0)
     if (said.length === 0) return
     const numbers = yield* numbersOf(sql, [...new Set(said.map(({ deviceId }) => deviceId))])

@@ -136,12 +136,17 @@ export const replaceSegments = (
   sql: SqlClient.SqlClient,
   day: number,
   merged: ReadonlyArray<Merged>
-): Effect.Effect<void, SqlError.SqlError> => {
-  if (merged.length === 0) return Effect.void
-  const old = merged.flatMap(({ old, segments: [{ device, keep, series }] }) =>
-    [...new Set(old)].map((seq) => ({ device, keep, series, seq }))
+): Effect.Effect<void, SqlError.SqlError> =>
+  merged.length === 0 ? Effect.void : replace(sql, day, merged).pipe(
+    sql.withTransaction,
+    Effect.catchIf((error) => error === "gone", () => Effect.void)
   )
-  return Effect.gen(function*() {
+
+const replace = Effect.fnUntraced(
+  function*(sql: SqlClient.SqlClient, day: number, merged: ReadonlyArray<Merged>) {
+    const old = merged.flatMap(({ old, segments: [{ device, keep, series }] }) =>
+      [...new Set(old)].map((seq) => ({ device, keep, series, seq }))
+    )
     const gone = yield* sql`
       DELETE FROM history_segment AS segment USING unnest(
         ${wholeNumbers(old.map(({ keep }) => keep))}::smallint[],
@@ -159,8 +164,5 @@ export const replaceSegments = (
         segments.map((segment, i) => ({ ...segment, seq: old.at(i - segments.length)! }))
       )
     )
-  }).pipe(
-    sql.withTransaction,
-    Effect.catchIf((error) => error === "gone", () => Effect.void)
-  )
-}
+  }
+)

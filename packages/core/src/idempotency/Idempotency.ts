@@ -11,8 +11,8 @@ import * as NodeCache from "../kernel/NodeCache.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { IdempotencyStore, type RequestKey } from "./IdempotencyStore.ts"
-import { makeSeal } from "./SealedAnswer.ts"
+import { type ClaimedRequest, IdempotencyStore, type RequestKey } from "./IdempotencyStore.ts"
+import { makeSeal, type Seal } from "./SealedAnswer.ts"
 
 /** A request that may be repeated. */
 export interface RepeatableRequest extends RequestKey {
@@ -132,6 +132,28 @@ const make = Effect.gen(function*() {
     return yield* new TooManyIdempotencyKeys({ maximum, retryAfter: pruneEvery / 1000 })
   })
 
+  /** Runs a request whose key is claimed, and stores its response. */
+  const carryOut = Effect.fnUntraced(function*<E, R>(
+    claimed: ClaimedRequest,
+    seal: Seal,
+    release: Effect.Effect<void>,
+    run: Effect.Effect<Answer, E, R>
+  ) {
+    const response = yield* Effect.andThen(countKey(claimed.projectId), run).pipe(
+      // Nobody knows how much of a request was carried out that was interrupted: it does not run again.
+      Effect.tapCause((cause) => Cause.hasInterrupts(cause) ? Effect.void : release)
+    )
+    // What was refused can be corrected, and what failed may succeed the next time.
+    if (response.status >= 400) yield* release
+    else {
+      const isKept = new TextEncoder().encode(response.body).length <= maxAnswerBytes
+      const body = isKept ? yield* seal.close(response.body) : null
+      // Without it, a repetition would carry the request out again.
+      yield* untilStored(store.answer(claimed, { status: response.status, body }))
+    }
+    return response
+  })
+
   const once = Effect.fnUntraced(function*<E, R>(
     repeatable: RepeatableRequest,
     run: Effect.Effect<Answer, E, R>
@@ -173,22 +195,7 @@ const make = Effect.gen(function*() {
       if (known !== undefined) known.used--
       return unclaim
     })
-    const carriedOut = Effect.gen(function*() {
-      const response = yield* Effect.andThen(countKey(projectId), run).pipe(
-        // Nobody knows how much of a request was carried out that was interrupted: it does not run again.
-        Effect.tapCause((cause) => Cause.hasInterrupts(cause) ? Effect.void : release)
-      )
-      // What was refused can be corrected, and what failed may succeed the next time.
-      if (response.status >= 400) yield* release
-      else {
-        const isKept = new TextEncoder().encode(response.body).length <= maxAnswerBytes
-        const body = isKept ? yield* seal.close(response.body) : null
-        // Without it, a repetition would carry the request out again.
-        yield* untilStored(store.answer(claimed, { status: response.status, body }))
-      }
-      return response
-    })
-    return yield* Fiber.join(yield* Effect.forkIn(carriedOut, scope))
+    return yield* Fiber.join(yield* Effect.forkIn(carryOut(claimed, seal, release, run), scope))
   })
 
   const prune = Effect.gen(function*() {

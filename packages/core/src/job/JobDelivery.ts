@@ -77,11 +77,10 @@ const make = Effect.gen(function*() {
   const told = yield* Batcher.make<ReadonlyArray<AssignedTask>, void, StoreError>({
     capacity: 8192,
     maxBatch: readLimit,
-    commit: (batch) =>
-      Effect.gen(function*() {
-        yield* store.told(batch.flat(), yield* Clock.currentTimeMillis)
-        return batch.map(() => undefined)
-      })
+    commit: Effect.fnUntraced(function*(batch: ReadonlyArray<ReadonlyArray<AssignedTask>>) {
+      yield* store.told(batch.flat(), yield* Clock.currentTimeMillis)
+      return batch.map(() => undefined)
+    })
   })
 
   /** The next tick looks at the device again: at what is untold, or at all that waits. */

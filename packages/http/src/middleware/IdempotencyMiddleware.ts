@@ -2,8 +2,16 @@
  * `Idempotency-Key`: a POST that comes again gets the response of the first time
  * (docs/decisions/0015-idempotent-posts.md).
  */
-import { CurrentAction, Idempotency, IdempotencyConflict, StoreError, TooManyIdempotencyKeys } from "@device-cloud/core"
+import {
+  CurrentAction,
+  Idempotency,
+  IdempotencyConflict,
+  Mac,
+  StoreError,
+  TooManyIdempotencyKeys
+} from "@device-cloud/core"
 import { Context, Effect, Layer } from "effect"
+import { Hex } from "effect/encoding"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { Code } from "../Code.ts"
@@ -40,24 +48,36 @@ export class IdempotencyMiddleware
     { error: [IdempotencyKeyInUse, BodyUnreadable, InvalidParameter, TooManyRequests, StorageUnreachable] }
   )
 {
-  static readonly layer: Layer.Layer<IdempotencyMiddleware, never, Idempotency> = Layer.effect(
+  static readonly layer: Layer.Layer<IdempotencyMiddleware, never, Idempotency | Mac> = Layer.effect(
     IdempotencyMiddleware,
-    Effect.map(
-      Idempotency,
-      (idempotency) =>
-        IdempotencyMiddleware.of((handler) =>
-          Effect.withFiber(({ context }) => {
-            const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
-            const key = request.headers[header]
-            return key === undefined ? handler : once(idempotency, key, request, handler)
-          })
-        )
-    )
+    Effect.gen(function*() {
+      const idempotency = yield* Idempotency
+      const mac = yield* Mac
+      return IdempotencyMiddleware.of((handler) =>
+        Effect.withFiber(({ context }) => {
+          const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+          const key = request.headers[header]
+          return key === undefined ? handler : once(idempotency, mac, key, request, handler)
+        })
+      )
+    })
   )
 }
 
+/** Bytes of a body. Of a larger one, its SHA-256 is compared: to make one text of it costs two copies of it. */
+const largeBytes = 16 * 1024
+
+/** What tells the body of a request from that of another one. */
+const bodyOf = (request: HttpServerRequest.HttpServerRequest, mac: Mac["Service"]) =>
+  Effect.flatMap(
+    request.arrayBuffer,
+    (bytes) =>
+      bytes.byteLength > largeBytes ? Effect.succeed(Hex.encode(mac.sha256(new Uint8Array(bytes)))) : request.text
+  )
+
 const once = Effect.fnUntraced(function*<E, R>(
   idempotency: Idempotency["Service"],
+  mac: Mac["Service"],
   key: string,
   request: HttpServerRequest.HttpServerRequest,
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
@@ -69,7 +89,7 @@ const once = Effect.fnUntraced(function*<E, R>(
     )
   }
   const body = yield* Effect.mapError(
-    request.text,
+    bodyOf(request, mac),
     () => BodyUnreadable.make({ message: "The body cannot be read" })
   )
   let isRepeat = true
