@@ -4,11 +4,14 @@ import {
   type DeviceIdentity,
   DeviceName,
   DeviceSessions,
-  ProductKey
+  DeviceStore,
+  ProductKey,
+  StoreError
 } from "@device-cloud/core"
+import * as StorageMemory from "@device-cloud/storage-memory"
 import { call, createDevice, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Context, Deferred, Effect, Layer } from "effect"
 import { storages } from "../../../vitest.storages.ts"
 
 const createBatch = (productKey: string, body: object) => call("POST", `/products/${productKey}/batch-things`, { body })
@@ -170,3 +173,27 @@ for (const [name, storage] of storages) {
       }))
   })
 }
+
+/** A storage that is away when the second page of a batch is read. */
+const breaking = Layer.effectContext(Effect.map(Effect.context<DeviceStore>(), (context) => {
+  const store = Context.get(context, DeviceStore)
+  return Context.make(DeviceStore, {
+    ...store,
+    devicesOfBatch: (projectId, batchId, page) =>
+      page.after === undefined
+        ? store.devicesOfBatch(projectId, batchId, page)
+        : Effect.fail(
+          new StoreError({ operation: "DeviceStore.devicesOfBatch", retryable: true, cause: "the storage is away" })
+        )
+  })
+})).pipe(Layer.provideMerge(StorageMemory.layer))
+
+layer(testApi(breaking), { excludeTestServices: true })("the file of a batch, when the storage goes away", (it) => {
+  it.effect("is refused as a whole", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const { batch_id } = (yield* createBatch(product_key, { num: 1000 })).body.data
+      const { body, status } = yield* call("GET", `/products/${product_key}/batch-things/${batch_id}?format=csv`)
+      assert.deepStrictEqual([status, body.code], [503, 50300])
+    }))
+})
