@@ -2,8 +2,9 @@
  * Keeps the audit log (docs/api/audit.md): changes that somebody makes, secrets
  * that somebody reads, requests that are refused.
  */
-import { Clock, Context, Effect, Exit, Layer, Option, Stream } from "effect"
+import { Clock, Context, Effect, Exit, Layer, type Stream } from "effect"
 import * as Batcher from "../kernel/Batcher.ts"
+import * as KeyedPages from "../kernel/KeyedPages.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { RateWindow } from "../kernel/RateWindow.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
@@ -142,14 +143,6 @@ const make = Effect.gen(function*() {
     refused,
     read: store.read,
     export: (projectId, filter) =>
-      Stream.paginate(
-        undefined as AuditCursor | undefined,
-        (after) =>
-          Effect.map(store.read(projectId, filter, { limit: exportPage, after }), (page) =>
-            [
-              page,
-              page.length < exportPage ? Option.none() : Option.some(page.at(-1)!)
-            ] as const)
-      )
+      KeyedPages.stream(exportPage, (entry: AuditCursor) => entry, (page) => store.read(projectId, filter, page))
   })
 })

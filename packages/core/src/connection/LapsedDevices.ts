@@ -2,10 +2,11 @@
  * Sets devices offline whose time online has lapsed: no sighting for five
  * minutes, or a node that stops or is silent (docs/decisions/0008-presence.md).
  */
-import { Array, Clock, Effect, Option, Stream } from "effect"
+import { Array, Clock, Effect, Stream } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
+import * as KeyedPages from "../kernel/KeyedPages.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type Lapse, type LostDevice, PresenceStore } from "./PresenceStore.ts"
 import { productsOf, reactionsTo, type StatusChange, statusEvent } from "./StatusChange.ts"
@@ -58,15 +59,12 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Re
 
   /** Ends when there are no more devices, or when another node sets them offline. */
   const setNodeOffline = (lapse: Lapse, reason: string) =>
-    Stream.paginate(
-      undefined as DeviceId | undefined,
-      (after) =>
-        Effect.map(store.lapsed(lapse, limit, after), (devices) =>
-          [
-            devices.length === 0 ? [] : [devices],
-            devices.length < limit ? Option.none() : Option.some(devices.at(-1)!.deviceId)
-          ] as const)
+    KeyedPages.stream(
+      limit,
+      ({ deviceId }: DeviceIdentity) => deviceId,
+      ({ after, limit }) => store.lapsed(lapse, limit, after)
     ).pipe(
+      Stream.chunks,
       Stream.mapEffect((devices) => markOffline(lapse, reason, devices), { concurrency }),
       Stream.takeWhile((lost) => lost.length > 0),
       Stream.runDrain

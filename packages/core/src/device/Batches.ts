@@ -4,6 +4,7 @@
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import * as KeyedPages from "../kernel/KeyedPages.ts"
 import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -143,14 +144,10 @@ const make = Effect.gen(function*() {
   const exportDevices = Effect.fn("Batches.export")(
     function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
       yield* get(projectId, productKey, batchId)
-      return Stream.paginate(
-        undefined as Device["id"] | undefined,
-        (after) =>
-          Effect.map(store.devicesOfBatch(projectId, batchId, { after, limit: exportPage }), (page) =>
-            [
-              page,
-              page.length < exportPage ? Option.none() : Option.some(page.at(-1)!.id)
-            ] as const)
+      return KeyedPages.stream(
+        exportPage,
+        ({ id }: Pick<Device, "id">) => id,
+        (page) => store.devicesOfBatch(projectId, batchId, page)
       )
     }
   )

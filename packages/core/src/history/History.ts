@@ -1,7 +1,7 @@
 /**
  * Reads the history of devices, and forgets history that is too old.
  */
-import { Context, type Duration, Effect, Layer, Option, Result, type Scope, Stream } from "effect"
+import { Context, type Duration, Effect, Layer, Result, type Scope, Stream } from "effect"
 import {
   type Device,
   type DeviceId,
@@ -13,6 +13,7 @@ import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { InvalidInput } from "../kernel/InvalidInput.ts"
+import * as KeyedPages from "../kernel/KeyedPages.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -229,17 +230,18 @@ const make = Effect.gen(function*() {
   const exportProduct = Effect.fn("History.exportProduct")(
     function*(projectId: ProjectId, productKey: ProductKey, scan: HistoryScan) {
       yield* products.get(projectId, productKey)
-      return Stream.paginate(
-        undefined as Device["id"] | undefined,
-        Effect.fnUntraced(function*(after) {
-          const page = yield* ofProduct(productKey, { after, limit: devicesPage })
-          const found = new Set(yield* store.devicesWithin(page.map(({ deviceId }) => deviceId), scan))
-          return [
-            page.filter(({ deviceId }) => found.has(deviceId)),
-            page.length < devicesPage ? Option.none() : Option.some(page.at(-1)!.id)
-          ] as const
-        })
-      ).pipe(Stream.flatMap((device) => scanDevice(device, scan)))
+      return KeyedPages.stream(devicesPage, ({ id }: Pick<Device, "id">) => id, (page) => ofProduct(productKey, page))
+        .pipe(
+          Stream.chunks,
+          Stream.mapEffect((page) =>
+            Effect.map(store.devicesWithin(page.map(({ deviceId }) => deviceId), scan), (found) => {
+              const within = new Set(found)
+              return page.filter(({ deviceId }) => within.has(deviceId))
+            })
+          ),
+          Stream.flattenIterable,
+          Stream.flatMap((device) => scanDevice(device, scan))
+        )
     }
   )
 
