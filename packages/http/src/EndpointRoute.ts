@@ -2,8 +2,8 @@
  * Handles the requests of an endpoint with plain functions: a request of the API
  * takes an eighth less time than through `HttpApiBuilder`, which runs a generator for
  * each request, copies its context and wraps each middleware
- * (docs/decisions/0122-what-a-request-costs.md). Endpoints that take or send anything but JSON
- * stay with `HttpApiBuilder`.
+ * (docs/decisions/0122-what-a-request-costs.md). Endpoints that take anything but JSON stay
+ * with `HttpApiBuilder`.
  */
 import { Context, Effect, Schema, SchemaAST, SchemaIssue } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -30,15 +30,20 @@ export interface Place {
   readonly middlewares: Context.Context<never>
 }
 
-/** Whether an endpoint takes JSON, if anything, and responds with JSON, or makes its response itself. */
+/**
+ * Whether an endpoint takes JSON, if anything, and responds with JSON of one schema, or makes its response itself. If it
+ * may respond with a text, too, its handler makes that response.
+ */
 export const isPlain = ({ endpoint: { headers, payload, success }, isRaw }: Handler): boolean =>
   headers === undefined &&
   (isRaw ||
     [...payload.values()].every(({ encoding }) => encoding._tag === "Json") &&
-      success.size === 1 && [...success].every((schema) => "ast" in schema && isJson(schema)))
+      [...success].every((schema) => isJson(schema) || isText(schema)) &&
+      [...success].filter(isJson).length <= 1)
 
-/** Texts and bytes are no structs. */
-const isJson = ({ ast }: { readonly ast: SchemaAST.AST }): boolean => SchemaAST.isObjects(ast)
+const isJson = ({ ast }: Schema.Top): boolean => SchemaAST.isObjects(ast)
+
+const isText = ({ ast }: Schema.Top): boolean => SchemaAST.isString(ast)
 
 /** Makes what handles the requests of a plain endpoint. */
 export const make = (place: Place, handler: Handler): Handled => {
@@ -93,7 +98,7 @@ const run = (
     options
   )
   const payload = isRaw || endpoint.payload.size === 0 ? undefined : payloadReader(endpoint.payload, options)
-  const encode = Schema.encodeUnknownEffect(Schema.Union([...endpoint.success]), options)
+  const encode = Schema.encodeUnknownEffect(Schema.Union([...endpoint.success].filter(isJson)), options)
   const write = (result: unknown): Handled =>
     HttpServerResponse.isHttpServerResponse(result)
       ? Effect.succeed(result)

@@ -139,21 +139,50 @@ layer(database, { excludeTestServices: true })("lists of projects on PostgreSQL"
     }))
 })
 
+/** A read of the default project. */
+const makeRead = Effect.map(ExpensiveRead, (middleware) => {
+  // The rest of what a handler has does not matter to the middleware.
+  const takesTurn = middleware as unknown as <A>(
+    handler: Effect.Effect<A>
+  ) => Effect.Effect<A, typeof TooManyRequests.Type, CurrentPrincipal | Scope.Scope>
+  return <A>(handler: Effect.Effect<A>) =>
+    takesTurn(handler).pipe(
+      Effect.provideService(CurrentPrincipal, { projectId: defaultProjectId } as CurrentPrincipal["Service"]),
+      Effect.scoped
+    )
+})
+
+const oneAtOnce = ExpensiveRead.layer({ atOnce: 1, waiting: 1 })
+
+it.effect("a read whose client goes away gives up its turn when the storage has let go of it", () =>
+  Effect.gen(function*() {
+    const read = yield* makeRead
+    const steps: Array<string> = []
+    const step = (name: string) => Effect.sync(() => void steps.push(name))
+    const [isReading, mayEnd] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const first = yield* Effect.forkChild(
+      read(Effect.onInterrupt(
+        Effect.andThen(Deferred.succeed(isReading, undefined), Effect.never),
+        () => Effect.andThen(Deferred.await(mayEnd), step("first has ended"))
+      ))
+    )
+    yield* Deferred.await(isReading)
+    const second = yield* Effect.forkChild(read(step("second reads")), { startImmediately: true })
+    const gone = yield* Effect.forkChild(Fiber.interrupt(first), { startImmediately: true })
+    yield* Effect.repeat(Effect.yieldNow, { times: 100 })
+    yield* Deferred.succeed(mayEnd, undefined)
+    yield* Fiber.join(gone)
+    yield* Fiber.join(second)
+    assert.deepStrictEqual(steps, ["first has ended", "second reads"])
+  }).pipe(Effect.provide(oneAtOnce)))
+
 it.effect("a read that waits for its turn for long is refused, before its request has taken too long", () =>
   Effect.gen(function*() {
-    // The rest of what a handler has does not matter to the middleware.
-    const takesTurn = (yield* ExpensiveRead) as unknown as <A>(
-      handler: Effect.Effect<A>
-    ) => Effect.Effect<A, typeof TooManyRequests.Type, CurrentPrincipal | Scope.Scope>
-    const read = <A>(handler: Effect.Effect<A>) =>
-      takesTurn(handler).pipe(
-        Effect.provideService(CurrentPrincipal, { projectId: defaultProjectId } as CurrentPrincipal["Service"]),
-        Effect.scoped
-      )
+    const read = yield* makeRead
     const held = yield* Effect.forkChild(read(Effect.never), { startImmediately: true })
     const waiting = yield* Effect.forkChild(Effect.flip(read(Effect.never)), { startImmediately: true })
     yield* TestClock.adjust("10 seconds")
     assert.strictEqual((yield* Fiber.join(waiting)).code, 42900)
     yield* Fiber.interrupt(held)
     assert.strictEqual(yield* read(Effect.succeed(204)), 204)
-  }).pipe(Effect.provide(ExpensiveRead.layer({ atOnce: 1, waiting: 1 }))))
+  }).pipe(Effect.provide(oneAtOnce)))

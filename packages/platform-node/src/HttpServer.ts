@@ -27,6 +27,7 @@ import { makeLeaveTogether } from "./LeavingResponses.ts"
 import { ReadingPlaces } from "./ReadingPlaces.ts"
 import { RequestBodies } from "./RequestBodies.ts"
 import { RequestTurns } from "./RequestTurns.ts"
+import { letGo } from "./WrittenTexts.ts"
 
 /** Large bodies that are read at once. */
 const largeBodies = 16
@@ -190,7 +191,7 @@ export const layer = (
               connections.began(source.socket, response)
               endUnfinished(source, response)
               resetUnfinished(source, response)
-              return app
+              return Effect.map(app, (made) => letGo(response, made))
             })
             return turns.takenOn(server, middleware === undefined ? serve(prepared) : serve(prepared, middleware))
           }

@@ -3,7 +3,7 @@
  * take the storage from the others.
  */
 import type { ProjectId } from "@device-cloud/core"
-import { Effect, Layer, Semaphore } from "effect"
+import { Effect, Fiber, Layer, Semaphore } from "effect"
 import { HttpApiMiddleware } from "effect/http-api"
 import { TooManyRequests } from "../Failure.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
@@ -25,7 +25,7 @@ export class ExpensiveRead extends HttpApiMiddleware.Service<ExpensiveRead, { re
     Layer.sync(ExpensiveRead, () => {
       const takeTurn = makeTurns(limits)
       return ExpensiveRead.of((handler) =>
-        Effect.andThen(Effect.flatMap(CurrentPrincipal, ({ projectId }) => takeTurn(projectId)), handler)
+        Effect.andThen(Effect.flatMap(CurrentPrincipal, ({ projectId }) => takeTurn(projectId)), inNewFiber(handler))
       )
     })
 }
@@ -66,6 +66,13 @@ const makeTurns = ({ atOnce = 2, waiting = 32 }: ExpensiveReadLimits) => {
     yield* Effect.timeoutOrElse(turn, { duration: longestWait, orElse: () => Effect.fail(tooMany) })
   })
 }
+
+/**
+ * A fiber that has waited is old. When its stack grows, the memory where the stack was before is old, too, and keeps what
+ * stood there until the next full collection: here, the rows of a list (docs/decisions/0137-what-waiting-requests-keep.md).
+ */
+const inNewFiber = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(Effect.forkChild(effect), Fiber.join, Fiber.interrupt)
 
 const tooMany = TooManyRequests.make({
   message: "The project reads too many lists at once; try again later",
