@@ -162,12 +162,24 @@ export const keepNewerClients = (broker: Aedes, isNewer: (client: Client, than: 
 
 /**
  * Aedes leaves a filter out that comes again in its SUBSCRIBE, and its code in the
- * SUBACK with it. Keeps the list as it is: each filter gets its code (MQTT 3.1.1,
- * section 3.9.3).
+ * SUBACK with it. Returns a SUBSCRIBE whose list stays as it is: each filter gets
+ * its code (MQTT 3.1.1, section 3.9.3).
  */
-export const keepSubscriptions = (packet: Packet): void => {
-  const { subscriptions } = packet
-  Object.defineProperty(packet, "subscriptions", { get: () => subscriptions, set: () => {} })
+export const keepSubscriptions = (packet: Packet): Packet => Object.assign(new KeptSubscribe(packet), packet)
+
+/** V8 keeps an accessor of one object, with all that it refers to, until the next full collection: these are of a class. */
+class KeptSubscribe {
+  readonly #subscriptions: Packet["subscriptions"]
+
+  constructor({ subscriptions }: Packet) {
+    this.#subscriptions = subscriptions
+  }
+
+  get subscriptions(): Packet["subscriptions"] {
+    return this.#subscriptions
+  }
+
+  set subscriptions(_shorter) {}
 }
 
 /** What happens to the packets of a client whose reading {@link PacketEngine} has taken over. */

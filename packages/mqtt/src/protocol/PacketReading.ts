@@ -185,9 +185,10 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
     if (packet.bridgeMode === true) return refuse(unacceptableProtocolLevel)
     if (packet.protocolVersion === 5 && !client.connected) return refuse(unsupportedProtocolVersion)
     if (!keepsToProtocol(packet)) return violated()
-    if (packet.cmd === "subscribe") keepSubscriptions(packet)
     if (packet.cmd === "puback" && client.connected) return onAcknowledge(packet.messageId ?? 0)
-    if (packet.cmd !== "disconnect" || !(client.connecting || client.connected)) return engine.handle(packet)
+    if (packet.cmd !== "disconnect" || !(client.connecting || client.connected)) {
+      return engine.handle(packet.cmd === "subscribe" ? keepSubscriptions(packet) : packet)
+    }
     if (client.connected) return disconnect()
     // It came with the CONNECT. Aedes handles what came before it when the client is connected, and nothing after it.
     engine.stop()
