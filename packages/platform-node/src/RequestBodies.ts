@@ -77,7 +77,9 @@ export class RequestBodies {
       isDone = true
       const hand = () => {
         this.#arriving.end(body)
-        done(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+        const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+        chunks = []
+        done(Effect.succeed(whole))
       }
       // What is made of a large body takes long.
       if (size > largeBytes) this.#turns.wait(source, hand)

@@ -4,11 +4,14 @@
  * middlewares around all routes.
  */
 import { inputIssues } from "@device-cloud/core"
-import { Effect, type Layer, Option } from "effect"
+import { Effect, type Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { BodyUnreadable, InvalidParameter, invalidParameter } from "../Failure.ts"
 import * as ErrorEnvelope from "./ErrorEnvelope.ts"
+
+const isEmpty = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.match(request.arrayBuffer, { onSuccess: ({ byteLength }) => byteLength === 0, onFailure: () => false })
 
 /** Goes on an API, outside of all other middlewares. */
 export class RequestCheck extends HttpApiMiddleware.Service<RequestCheck>()("@device-cloud/http/RequestCheck", {
@@ -21,11 +24,10 @@ export class RequestCheck extends HttpApiMiddleware.Service<RequestCheck>()("@de
       if (error.kind === "Body" || error.kind === "ResponseHeaders") return yield* Effect.die(error)
       const issues = inputIssues(error.cause)
       if (error.kind === "Payload") {
-        // The endpoint has read the body, and a request keeps its text. A request that was made in this process has
-        // no header that says how long it is.
+        // The endpoint has read the body, and a request keeps its bytes. A request that was made in this process has
+        // no header that says how many there are.
         const request = yield* HttpServerRequest.HttpServerRequest
-        const text = yield* Effect.option(request.text)
-        if (Option.isSome(text) && text.value === "") {
+        if (yield* isEmpty(request)) {
           return yield* Effect.fail(BodyUnreadable.make({ message: "The body is empty; send a JSON object" }))
         }
         if (issues.some(({ message }) => message === "Expected a valid JSON body")) {
