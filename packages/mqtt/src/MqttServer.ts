@@ -29,6 +29,7 @@ import { clientOf } from "./protocol/AedesInternals.ts"
 import { DeviceBroker, LimitExceeded } from "./protocol/DeviceBroker.ts"
 import { KeptSessions } from "./protocol/KeptSessions.ts"
 import { readPackets } from "./protocol/PacketReading.ts"
+import { TurnWrites } from "./protocol/TurnWrites.ts"
 import { type Arrival, Arrivals, type ArrivalSocket, maxArrivalBytes, type TurnedAway } from "./session/Arrivals.ts"
 import * as BroadcastDelivery from "./session/BroadcastDelivery.ts"
 import * as Connecting from "./session/Connecting.ts"
@@ -167,6 +168,8 @@ const make = Effect.fnUntraced(function*(
   })
   // Those of addresses from which nobody was authenticated lately.
   const strangers = new Turns({ ...timing, afterOthers: newcomers.afterThem })
+  // Who comes does not wait behind large outputs, one in each round of the event loop.
+  const writes = new TurnWrites(new Turns({ ...timing, afterOthers: newcomers.afterThem }))
   const countTurnedAway = (reason: TurnedAway) =>
     void runFork(Metric.update(Metric.withAttributes(turnedAway, { reason }), 1))
   const arrivals = new Arrivals(
@@ -211,6 +214,7 @@ const make = Effect.fnUntraced(function*(
     arrivals,
     kept,
     unsent,
+    writes,
     readiness: yield* makeWatch,
     maxUnsentBytes: limits.unsentBytesOfConnection,
     route

@@ -1,4 +1,4 @@
-import { defaultProjectId, DeviceId, DeviceName, ProductKey, ThingModels } from "@device-cloud/core"
+import { defaultProjectId, DeviceId, DeviceName, ProductKey, ThingModels, Turns } from "@device-cloud/core"
 import type { Limits } from "@device-cloud/mqtt"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Fixtures } from "@device-cloud/testing"
@@ -7,6 +7,7 @@ import { assert, it as plain, layer } from "@effect/vitest"
 import type { Client } from "aedes"
 import { Effect, Fiber } from "effect"
 import { Duplex } from "node:stream"
+import { TurnWrites } from "../src/protocol/TurnWrites.ts"
 import { MqttConnection } from "../src/session/MqttConnection.ts"
 import { Output, UnsentOutput } from "../src/session/UnsentOutput.ts"
 
@@ -56,6 +57,7 @@ plain.effect(
         route: () => undefined,
         readiness: { quiet: 0, longest: 0, shadow: 0, now: () => 0, awaited: new Set() },
         unsent: make({}).unsent,
+        writes: new TurnWrites(new Turns({ now: () => 0, afterOthers: setImmediate })),
         maxUnsentBytes: 1000
       })
       connection.opened()

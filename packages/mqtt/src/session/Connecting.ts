@@ -17,6 +17,7 @@ import type { AedesOptions, Client } from "aedes"
 import { Cause, Clock, Effect, Exit, Fiber, Metric, Option, Schedule, Schema, type Scope } from "effect"
 import type { KeptSessions } from "../protocol/KeptSessions.ts"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
+import type { TurnWrites } from "../protocol/TurnWrites.ts"
 import type { Arrivals } from "./Arrivals.ts"
 import type { UnsentOutput } from "./UnsentOutput.ts"
 import type { Connections, ConnectionState } from "./ConnectionState.ts"
@@ -82,6 +83,7 @@ export interface ConnectingParts {
   readonly arrivals: Arrivals
   readonly kept: KeptSessions
   readonly unsent: UnsentOutput
+  readonly writes: TurnWrites
   readonly readiness: ReadinessWatch
   /** Bytes that may wait in the socket of one device. */
   readonly maxUnsentBytes: number
@@ -90,7 +92,7 @@ export interface ConnectingParts {
 
 export const make = Effect.fnUntraced(function*(
   connections: Connections,
-  { arrivals, kept, maxUnsentBytes, readiness, route, unsent }: ConnectingParts
+  { arrivals, kept, maxUnsentBytes, readiness, route, unsent, writes }: ConnectingParts
 ): Effect.fn.Return<
   Connecting,
   never,
@@ -183,6 +185,7 @@ export const make = Effect.fnUntraced(function*(
       route,
       readiness,
       unsent,
+      writes,
       maxUnsentBytes
     })
     connection.session = yield* sessions.attach(connection)

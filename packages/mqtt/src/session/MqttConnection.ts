@@ -28,7 +28,7 @@ import { Effect } from "effect"
 import type { Duplex } from "node:stream"
 import { maxPacketId, nextPacketId } from "../protocol/AedesInternals.ts"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
-import { writeInTurn } from "../protocol/TurnWrites.ts"
+import type { TurnWrites } from "../protocol/TurnWrites.ts"
 import { Readiness, type ReadinessWatch } from "./Readiness.ts"
 import { Subscriptions } from "./Subscriptions.ts"
 import { Output, type UnsentOutput } from "./UnsentOutput.ts"
@@ -54,6 +54,7 @@ export interface ConnectionParts {
   readonly readiness: ReadinessWatch
   /** The output of all connections. */
   readonly unsent: UnsentOutput
+  readonly writes: TurnWrites
   /** Bytes that may wait in the socket. */
   readonly maxUnsentBytes: number
 }
@@ -77,6 +78,7 @@ export class MqttConnection implements DeviceConnection {
   /** What to call when the device confirms a packet, by packet identifier. */
   readonly #unacknowledged = new Map<number, () => void>()
   readonly #unsent: UnsentOutput
+  readonly #writes: TurnWrites
   readonly #output: Output
   readonly #maxUnsentBytes: number
   readonly #recorder: TraceRecorder["Service"]
@@ -87,7 +89,7 @@ export class MqttConnection implements DeviceConnection {
   #lastRoute: Route | undefined
 
   constructor(
-    { certificate, client, device, ip, maxUnsentBytes, readiness, recorder, route, stream, transport, unsent }:
+    { certificate, client, device, ip, maxUnsentBytes, readiness, recorder, route, stream, transport, unsent, writes }:
       ConnectionParts
   ) {
     this.#client = client
@@ -102,6 +104,7 @@ export class MqttConnection implements DeviceConnection {
     this.subscriptions = new Subscriptions(client)
     this.readiness = new Readiness(readiness)
     this.#unsent = unsent
+    this.#writes = writes
     this.#output = new Output(stream)
     this.#maxUnsentBytes = maxUnsentBytes
   }
@@ -243,12 +246,12 @@ export class MqttConnection implements DeviceConnection {
     const packetId = maxQos === 1 && this.subscriptions.qosOf(topic) === 1 ? this.#nextPacketId() : undefined
     if (packetId !== undefined && acknowledged !== undefined) this.#unacknowledged.set(packetId, acknowledged)
     if (typeof payload === "string" || Buffer.isBuffer(payload)) {
-      writeInTurn(this.#stream, PublishPacket.encode(topic, payload, packetId, confirms))
+      this.#write(PublishPacket.encode(topic, payload, packetId, confirms))
     } else {
       const parts = payload as ReadonlyArray<Uint8Array>
       const length = parts.reduce((sum, part) => sum + part.length, 0)
-      writeInTurn(this.#stream, PublishPacket.encodeHead(topic, length, packetId, confirms))
-      for (const part of parts) writeInTurn(this.#stream, part)
+      this.#write(PublishPacket.encodeHead(topic, length, packetId, confirms))
+      for (const part of parts) this.#write(part)
     }
     if (this.#stream.writableNeedDrain) this.#unsent.waits(this.#output)
   }
@@ -289,7 +292,11 @@ export class MqttConnection implements DeviceConnection {
 
   /** Confirms a QoS 1 packet that gets no reply. */
   confirm(packetId: number): void {
-    if (this.#isOpen()) writeInTurn(this.#stream, PublishPacket.confirmation(packetId))
+    if (this.#isOpen()) this.#write(PublishPacket.confirmation(packetId))
+  }
+
+  #write(bytes: Uint8Array): void {
+    this.#writes.write(this.#stream, bytes, this.device.projectId, this.device.deviceId)
   }
 
   /**
