@@ -17,6 +17,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("any request"
     ["a path that ends without an id", "DELETE", "/things//", {}, 404, 40400],
     ["malformed JSON", "POST", "/products", { raw: "{\"name\":" }, 400, 40000],
     ["an empty body", "POST", "/products", { raw: "" }, 400, 40000],
+    ["a byte order mark alone", "POST", "/products", { raw: "\uFEFF" }, 400, 40000],
     ["a body that is not UTF-8", "POST", "/products", { raw: Buffer.from([0xff, 0xfe]) }, 400, 40000],
     ["a JSON text instead of an object", "POST", "/products", { raw: "\"text\"" }, 400, 40001],
     ["a JSON array instead of an object", "POST", "/products", { body: [] }, 400, 40001],

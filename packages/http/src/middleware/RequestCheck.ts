@@ -10,8 +10,12 @@ import { HttpApiMiddleware } from "effect/http-api"
 import { BodyUnreadable, InvalidParameter, invalidParameter } from "../Failure.ts"
 import * as ErrorEnvelope from "./ErrorEnvelope.ts"
 
+/** Whether the body has no text. A byte order mark is none; to make text of a large body takes milliseconds. */
 const isEmpty = (request: HttpServerRequest.HttpServerRequest) =>
-  Effect.match(request.arrayBuffer, { onSuccess: ({ byteLength }) => byteLength === 0, onFailure: () => false })
+  Effect.match(request.arrayBuffer, {
+    onSuccess: (bytes) => new TextDecoder().decode(bytes.slice(0, 4)) === "",
+    onFailure: () => false
+  })
 
 /** Goes on an API, outside of all other middlewares. */
 export class RequestCheck extends HttpApiMiddleware.Service<RequestCheck>()("@device-cloud/http/RequestCheck", {
