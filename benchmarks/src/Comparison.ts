@@ -68,8 +68,11 @@ export const rounds = 4
 /** Of so many rounds at least others must have taken little. */
 const quietRounds = 3
 
-/** The first round warms up the processes. */
-export const timesOf = (round: number): Times => ({ warmupMillis: round === 0 ? 1500 : 400, measureMillis: 800 })
+/** The warm-up is that of the load, whose process is a new one in each round. */
+export const times: Times = { warmupMillis: 600, measureMillis: 800 }
+
+/** The first round warms up the servers, too. */
+export const firstTimes: Times = { ...times, untilSteady: true }
 
 export type Measure = (times: Times) => Promise<LoadResult>
 
@@ -90,12 +93,12 @@ export const compare = async ({ benchmark, ours, references, scenario }: {
   const measured: Array<{ readonly others: number; readonly value: Readonly<Record<string, LoadResult>> }> = []
   const ourName = ""
   for (let round = 0; round < rounds; round++) {
-    const times = timesOf(round)
+    const ofRound = round === 0 ? firstTimes : times
     measured.push(
       await withOthers(async () => {
-        const results: Record<string, LoadResult> = { [ourName]: await ours(times) }
+        const results: Record<string, LoadResult> = { [ourName]: await ours(ofRound) }
         for (const [name, { measure }] of Object.entries(references)) {
-          if (typeof measure === "function") results[name] = await measure(times)
+          if (typeof measure === "function") results[name] = await measure(ofRound)
         }
         return results
       })

@@ -70,7 +70,6 @@ await new Promise<void>((resolve) => {
   first.stdin.write("\\echo READY\n")
 })
 
-let measuring = false
 let count = 0
 const share = Math.floor(plan.devices / clients)
 for (const [index, { lines, stdin }] of [first, psql(), psql(), psql()].entries()) {
@@ -78,11 +77,11 @@ for (const [index, { lines, stdin }] of [first, psql(), psql(), psql()].entries(
   const bytes = Buffer.from(transaction(own))
   lines.on("line", (line) => {
     if (line !== "COMMIT") return
-    if (measuring) count += share
+    count += share
     stdin.write(bytes)
   })
   stdin.write(bytes)
 }
-const result = await measured(plan, (now) => measuring = now, new Latencies(), () => count)
+const result = await measured(plan, new Latencies(), () => count)
 process.stdout.write(`${JSON.stringify(result)}\n`)
 process.exit(0)

@@ -63,7 +63,7 @@ const besideValues: Part = () =>
               })
             )
             const whileForgetting: Measure = async (times) => {
-              const measuring = measure(beside)({ ...times, measureMillis: 3000 })
+              const measuring = measure(beside)({ ...times, untilSteady: false, measureMillis: 3000 })
               await setTimeout(times.warmupMillis + 500)
               // The server itself does it once in ten minutes.
               await forgetAfter(grown, ++forgotten * partDays)

@@ -52,7 +52,6 @@ const answers = (onAnswer: () => void) => {
 }
 
 export const sendRequests = async (port: number, job: HttpJob): Promise<LoadResult> => {
-  let measuring = false
   const latencies = new Latencies()
   const starts = await Promise.all(
     Array.from({ length: job.connections }, (_, connection) =>
@@ -69,7 +68,7 @@ export const sendRequests = async (port: number, job: HttpJob): Promise<LoadResu
         socket.on(
           "data",
           answers(() => {
-            if (measuring) latencies.record(performance.now() - at)
+            latencies.record(performance.now() - at)
             send()
           })
         )
@@ -78,5 +77,5 @@ export const sendRequests = async (port: number, job: HttpJob): Promise<LoadResu
       }))
   )
   for (const start of starts) start()
-  return measured(job, (now) => measuring = now, latencies)
+  return measured(job, latencies)
 }

@@ -84,7 +84,6 @@ const open = (plan: LoadPlan, onOpen: (socket: Socket) => void): Socket => {
 }
 
 const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" }): Promise<LoadResult> => {
-  let measuring = false
   const latencies = new Latencies()
   const starts: Array<() => void> = []
   await Promise.all(plan.devices.map((device) =>
@@ -130,9 +129,7 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
       let replies = 0
       const end = () => {
         const at = sent.shift()!
-        if (measuring) {
-          latencies.record(performance.now() - at)
-        }
+        latencies.record(performance.now() - at)
         replies++
       }
       const split = splitter((header, bytes, start, packetEnd) => {
@@ -181,7 +178,7 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
   ))
   if (job.perSecond === undefined) { for (const start of starts) start() }
   else pace(job.perSecond, starts)
-  return measured(job, (now) => measuring = now, latencies)
+  return measured(job, latencies)
 }
 
 /** Calls the functions in turn, `perSecond` times a second. */
@@ -204,7 +201,6 @@ const leftOver = 2
 const listeningMillis = 3500
 
 const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink" }): Promise<LoadResult> => {
-  let measuring = false
   const latencies = new Latencies()
   const agent = new Agent({ keepAlive: true, noDelay: true })
   const body = Buffer.from(JSON.stringify({ params: { temperature: 21.5 } }))
@@ -254,7 +250,7 @@ const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink
           }
           case 4:
             if (bytes[start + 1] === leftOver) return
-            if (measuring) latencies.record(performance.now() - at)
+            latencies.record(performance.now() - at)
             set()
         }
       })
@@ -267,11 +263,10 @@ const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink
   ))
   if (!job.subscribe) await sleep(listeningMillis)
   for (const start of starts) start()
-  return measured(job, (now) => measuring = now, latencies)
+  return measured(job, latencies)
 }
 
 const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect" }): Promise<LoadResult> => {
-  let measuring = false
   let stopped = false
   let next = 0
   const latencies = new Latencies()
@@ -282,17 +277,16 @@ const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect"
     const socket = open(plan, () => socket.write(connectPacket(device)))
     socket.once("data", (bytes) => {
       if (bytes[3] !== 0) fail(`CONNACK ${bytes[3]}`)
-      if (measuring) latencies.record(performance.now() - at)
+      latencies.record(performance.now() - at)
       socket.destroy()
       again()
     })
     socket.on("error", (error) => stopped || fail(String(error)))
   }
   for (let i = 0; i < job.concurrency; i++) again()
-  return measured(job, (now) => {
-    measuring = now
-    stopped = !now
-  }, latencies)
+  const result = await measured(job, latencies)
+  stopped = true
+  return result
 }
 
 /** Connections that are opened at the same time. */

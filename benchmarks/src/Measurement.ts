@@ -1,8 +1,12 @@
 /**
  * The counts of a load while it measures.
  */
+import { setTimeout } from "node:timers/promises"
+
 export interface Times {
   readonly warmupMillis: number
+  /** Whether the warm-up goes on until the rate does not grow any more. */
+  readonly untilSteady?: boolean
   readonly measureMillis: number
   /** The process that gets SIGUSR2 when the measured time begins and when it ends. */
   readonly recorder?: number
@@ -32,6 +36,12 @@ export class Latencies {
     this.steps[Math.min(this.steps.length - 1, Math.floor(millis * 100))]!++
   }
 
+  clear(): void {
+    this.count = 0
+    this.longest = 0
+    this.steps.fill(0)
+  }
+
   /** Milliseconds, at most ten microseconds too few. 0 if there are none. */
   percentile(part: number): number {
     const rank = Math.floor(this.count * part)
@@ -52,23 +62,40 @@ export const fail = (reason: string): never => {
 export const percentile = (sorted: Float64Array, part: number): number =>
   sorted.length === 0 ? 0 : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!
 
+/** A rate is steady when a second brings less than so many times the best one before it. */
+const growth = 1.05
+/** However long it grows. */
+const maxWarmupSeconds = 8
+
+/** What V8 has not compiled yet is slow: a server of many functions gets faster for six seconds, a small one for two. */
+const steady = async (count: () => number): Promise<void> => {
+  let best = 0
+  for (let second = 0; second < maxWarmupSeconds; second++) {
+    const before = count()
+    await setTimeout(1000)
+    const counted = count() - before
+    if (counted < best * growth) return
+    best = counted
+  }
+}
+
 /** Waits for the warm-up, then counts for the measured time: the latencies, if nothing else is counted. */
 export const measured = async (
-  { measureMillis, recorder, warmupMillis }: Times,
-  setMeasuring: (now: boolean) => void,
+  { measureMillis, recorder, untilSteady = false, warmupMillis }: Times,
   latencies: Latencies,
   count: () => number = () => latencies.count
 ): Promise<LoadResult> => {
-  await new Promise((resolve) => setTimeout(resolve, warmupMillis))
+  await setTimeout(warmupMillis)
+  if (untilSteady) await steady(count)
   if (recorder !== undefined) process.kill(recorder, "SIGUSR2")
-  setMeasuring(true)
+  latencies.clear()
+  const before = count()
   const from = performance.now()
-  await new Promise((resolve) => setTimeout(resolve, measureMillis))
-  setMeasuring(false)
+  await setTimeout(measureMillis)
   if (recorder !== undefined) process.kill(recorder, "SIGUSR2")
   const seconds = (performance.now() - from) / 1000
   return {
-    count: count(),
+    count: count() - before,
     seconds,
     p50: latencies.percentile(0.5),
     p99: latencies.percentile(0.99),

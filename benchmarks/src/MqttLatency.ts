@@ -4,7 +4,7 @@
  * the same for half an hour.
  */
 import type { CloudPlan, Said } from "./Cloud.ts"
-import { type Part, rounds, timesOf, within } from "./Comparison.ts"
+import { firstTimes, type Part, rounds, times, within } from "./Comparison.ts"
 import { setTimeout } from "node:timers/promises"
 import { withDatabase } from "./Database.ts"
 import type { LoadPlan } from "./Load.ts"
@@ -31,7 +31,7 @@ interface Form {
   readonly times: ReadonlyArray<Times>
 }
 
-const short: Form = { benchmark: "mqtt-latency", times: Array.from({ length: rounds }, (_, round) => timesOf(round)) }
+const short: Form = { benchmark: "mqtt-latency", times: Array.from({ length: rounds }, () => times) }
 const long: Form = { benchmark: "tails", times: [{ warmupMillis: 10_000, measureMillis: 1_800_000 }] }
 
 const latency = (
@@ -49,7 +49,7 @@ const latency = (
       subscribe: false,
       ...times
     })
-    const saturated = await load({ port, devices, job: job(timesOf(0)) })
+    const saturated = await load({ port, devices, job: job(firstTimes) })
     const perSecond = Math.floor(saturated.count / saturated.seconds / 2)
     const results: Array<LoadResult> = []
     const pauses: Array<number> = []
