@@ -63,13 +63,13 @@ const summarize = (results: ReadonlyArray<LoadResult>): Measured => ({
 const rateOf = ({ count, seconds }: LoadResult) => count / seconds
 
 /** Many short rounds say more than one long one: the machine changes in between. */
-export const rounds = 4
+export const rounds = 3
 
 /** Of so many rounds at least others must have taken little. */
-const quietRounds = 3
+const quietRounds = 2
 
 /** The warm-up is that of the load, whose process is a new one in each round. */
-export const times: Times = { warmupMillis: 600, measureMillis: 800 }
+export const times: Times = { warmupMillis: 1000, measureMillis: 800 }
 
 /** The first round warms up the servers, too. */
 export const firstTimes: Times = { ...times, untilSteady: true }
