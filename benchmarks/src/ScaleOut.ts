@@ -11,11 +11,11 @@ import { load, withServer } from "./Processes.ts"
 
 const connections = 200
 
-/** Two loads at the same time, each with half of the connections. */
 /** Both halves measure at the same time: the warm-up of each is as long. */
 const together = ({ untilSteady = false, ...times }: Times): Times =>
   untilSteady ? { ...times, warmupMillis: 6000 } : times
 
+/** Two loads at the same time, each with half of the connections. */
 const loadHalves = async (
   devices: ReadonlyArray<LoadDevice>,
   ports: readonly [number, number],
