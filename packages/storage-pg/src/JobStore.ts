@@ -29,6 +29,7 @@ import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { eachByIndex, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 import { pruneWithParts } from "./Pruning.ts"
+import { noteAdded } from "./Statistics.ts"
 
 /** Part of the group that is replaced together: it reads devices and where they are. */
 export const layer: Layer.Layer<JobStore, never, PgClient.PgClient> = Layer.effect(
@@ -59,7 +60,7 @@ const make = ({ reads, sql }: Clients) => {
       if (deviceIds.length > 0) return { _tag: "Unknown", deviceIds } satisfies JobCreated
     }
     const { createdAt, description, document, name, productKey, projectId, timeout } = draft
-    const [row] = yield* sql<JobRow>`
+    const [row] = yield* sql<JobRow & { readonly tasks: number }>`
       WITH chosen AS MATERIALIZED (
         -- Locked: none is removed before the job is there.
         SELECT id, device_id FROM device WHERE project_id = ${projectId} AND ${
@@ -80,7 +81,9 @@ const make = ({ reads, sql }: Clients) => {
           ${instant(createdAt)}, ${instant(createdAt)}
         FROM created, chosen
       )
-      SELECT *, EXISTS (SELECT FROM chosen) AS is_open FROM created`
+      SELECT created.*, tasks > 0 AS is_open, tasks
+      FROM created, (SELECT count(*)::int AS tasks FROM chosen) AS counted`
+    yield* noteAdded(sql, "job_task", row!.tasks)
     return { _tag: "Created", job: jobFromRow(row!) } satisfies JobCreated
   }, sql.withTransaction)
 

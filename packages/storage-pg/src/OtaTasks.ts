@@ -37,6 +37,7 @@ import { paginate } from "./Pagination.ts"
 import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, texts, wholeNumbers } from "./PgParameters.ts"
 import { pruneWithParts } from "./Pruning.ts"
+import { noteAdded } from "./Statistics.ts"
 import { unknownDevices } from "./UnknownDevices.ts"
 
 /** Ends a task, within a transaction. Returns it afterwards; none: it has not been ended. */
@@ -197,6 +198,7 @@ export const make: Effect.Effect<
       const [row] = yield* insertTask(draft)
       const inserted = taskFromRow(row!)
       const records = yield* insertRecords(inserted, scope, firstDue)
+      yield* noteAdded(sql, "ota_record", records.length)
       if (records.some(({ place }) => place >= records.length)) yield* OtaStages.closeRanks(sql, inserted.taskId)
       const task = withCounts(inserted, { ...inserted.counts, pending: records.length })
       yield* sql`

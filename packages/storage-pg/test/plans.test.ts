@@ -1,4 +1,4 @@
-import { CommandStore, DeviceId, HistoryStore, JobStore, PresenceStore } from "@device-cloud/core"
+import { CommandStore, DeviceId, HistoryStore, JobStore, OtaStore, PresenceStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice, newCommand } from "@device-cloud/testing/contracts"
@@ -6,6 +6,7 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import { newDatabase } from "../../../vitest.storages.ts"
+import { created, insertFirmware, newTask } from "../../testing/src/contracts/OtaSamples.ts"
 import { dayOf, millisOfDay } from "../src/HistoryEntries.ts"
 
 const at = Date.UTC(2026, 0, 1)
@@ -163,4 +164,45 @@ it.live("devices that have values are found by indexes, in the parts of the days
       { name: "history_segment_0", rows: 0 },
       { name: `history_segment_12_${today - 2}`, rows: 0 }
     ])
+  }).pipe(Effect.scoped))
+
+it.live("turns of a campaign or a job that tables do not know yet are found by indexes, and it is confirmed and cancelled", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* withGenericPlans
+    const devices = 30_000
+    yield* Effect.gen(function*() {
+      const { product } = yield* insertDevice
+      const { productKey, projectId } = product
+      yield* sql`INSERT INTO device
+          (device_id, project_id, product_key, device_name, device_secret, nickname, batch_id, created_at, updated_at)
+        SELECT 'many' || i, ${projectId}, ${productKey}, 'many' || i, '', '', 0, now(), now()
+        FROM generate_series(2, ${devices}::int) AS i`
+      const firmware = yield* insertFirmware(product)
+      const jobs = yield* JobStore
+      const upgrades = yield* OtaStore
+      const dueJobs = jobs.claimDue({ now: at, late: at, again: at + 60_000, limit: devices })
+      const dueUpgrades = upgrades.claimDue({ now: at, again: at + 60_000, limit: devices })
+      // The plans are kept from a time when the tables are known to be empty.
+      yield* sql`VACUUM ANALYZE job_task, ota_record`
+      assert.deepStrictEqual(yield* dueJobs, [])
+      assert.deepStrictEqual(yield* dueUpgrades, [])
+      const job = yield* jobs.create(
+        { projectId, productKey, name: "job", description: "", document: {}, timeout: 0, createdAt: at - 300_000 },
+        { _tag: "Product", productKey },
+        5
+      )
+      assert.strictEqual(job._tag, "Created")
+      const { task: { taskId } } = created(
+        yield* upgrades.createTask(
+          newTask(firmware, { needAppConfirm: true, maximumPerMinute: devices }),
+          { _tag: "All" },
+          at
+        )
+      )
+      assert.lengthOf(yield* dueJobs, devices)
+      // For each device beside each other, these take longer than a test may.
+      assert.isTrue(yield* upgrades.confirmTask(taskId, at - 60_000))
+      assert.lengthOf(yield* dueUpgrades, devices)
+      assert.isTrue(yield* upgrades.endTask(taskId, "cancelled", ["pending"], at))
+    }).pipe(Effect.provide(storage(url)), Effect.scoped)
   }).pipe(Effect.scoped))
