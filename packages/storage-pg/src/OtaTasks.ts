@@ -40,6 +40,12 @@ import { pruneWithParts } from "./Pruning.ts"
 import { noteAdded } from "./Statistics.ts"
 import { unknownDevices } from "./UnknownDevices.ts"
 
+/** The devices that a new task has got, in their order, and how many places they are spread over. */
+interface Stored {
+  readonly device_ids: ReadonlyArray<DeviceId>
+  readonly places: number
+}
+
 /** Ends a task, within a transaction. Returns it afterwards; none: it has not been ended. */
 export const endTask = Effect.fnUntraced(
   function*(
@@ -128,8 +134,9 @@ export const make: Effect.Effect<
       RETURNING *`
   }
 
+  /** Returns the devices as one row: hundreds of thousands of rows would hold up the process. */
   const insertRecords = (task: OtaTask, scope: TaskScope, firstDue: number) =>
-    sql<{ readonly device_id: string; readonly place: number }>`
+    sql<Stored>`
       WITH chosen AS MATERIALIZED (
         -- Locked: who removes one of them afterwards finds its record, and ends it.
         SELECT device.id, device.device_id, device.device_name
@@ -151,23 +158,26 @@ export const make: Effect.Effect<
         }`
     }
         ORDER BY device.device_id FOR KEY SHARE OF device
-      )
-      INSERT INTO ota_record (task_id, place, device_id, device_name, module, due_at, created_at, updated_at)
-      SELECT ${task.taskId}::bigint, place, device_id, device_name, ${task.module},
-        ${
+      ), stored AS (
+        INSERT INTO ota_record (task_id, place, device_id, device_name, module, due_at, created_at, updated_at)
+        SELECT ${task.taskId}::bigint, place, device_id, device_name, ${task.module},
+          ${
       isPushed(task, { isConfirmed: false, isHeld: false })
         ? OtaRules.dueAt(sql, firstDue, task, "place")
         : sql`NULL::timestamptz`
     },
-        ${instant(task.createdAt)}, ${instant(task.createdAt)}
-      FROM (
-        SELECT device_id, device_name, row_number() OVER (ORDER BY id) - 1 AS place FROM chosen
-      ) AS candidate
-      -- The sort finds all devices before the first record is stored. Otherwise each device is looked up among
-      -- ever more new records.
-      ORDER BY place
-      ${scope._tag === "Named" ? sql`` : sql`ON CONFLICT (device_id, module) WHERE ${isUnfinished} DO NOTHING`}
-      RETURNING device_id, place`
+          ${instant(task.createdAt)}, ${instant(task.createdAt)}
+        FROM (
+          SELECT device_id, device_name, row_number() OVER (ORDER BY id) - 1 AS place FROM chosen
+        ) AS candidate
+        -- The sort finds all devices before the first record is stored. Otherwise each device is looked up among
+        -- ever more new records.
+        ORDER BY place
+        ${scope._tag === "Named" ? sql`` : sql`ON CONFLICT (device_id, module) WHERE ${isUnfinished} DO NOTHING`}
+        RETURNING device_id, place
+      )
+      SELECT coalesce(array_agg(device_id ORDER BY place), '{}') AS device_ids, coalesce(max(place) + 1, 0) AS places
+      FROM stored`
 
   /** Holds the devices of later stages. */
   const hold = (task: OtaTask) =>
@@ -197,21 +207,17 @@ export const make: Effect.Effect<
       }
       const [row] = yield* insertTask(draft)
       const inserted = taskFromRow(row!)
-      const records = yield* insertRecords(inserted, scope, firstDue)
-      yield* noteAdded(sql, "ota_record", records.length)
-      if (records.some(({ place }) => place >= records.length)) yield* OtaStages.closeRanks(sql, inserted.taskId)
-      const task = withCounts(inserted, { ...inserted.counts, pending: records.length })
+      const [{ device_ids: deviceIds, places }] = (yield* insertRecords(inserted, scope, firstDue)) as [Stored]
+      yield* noteAdded(sql, "ota_record", deviceIds.length)
+      if (places > deviceIds.length) yield* OtaStages.closeRanks(sql, inserted.taskId)
+      const task = withCounts(inserted, { ...inserted.counts, pending: deviceIds.length })
       yield* sql`
         WITH changed AS (
-          UPDATE ota_task SET pending = ${records.length}, status = ${taskNumber(task)}
+          UPDATE ota_task SET pending = ${deviceIds.length}, status = ${taskNumber(task)}
           WHERE task_id = ${task.taskId} RETURNING *
         ) ${noteProgress(sql, task.createdAt)}`
       if (task.stages.length > 0) yield* hold(task)
-      return {
-        _tag: "Created",
-        task,
-        deviceIds: records.map(({ device_id }) => device_id as DeviceId)
-      } satisfies TaskCreated
+      return { _tag: "Created", task, deviceIds } satisfies TaskCreated
     },
     sql.withTransaction
   )
