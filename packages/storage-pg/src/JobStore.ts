@@ -88,7 +88,7 @@ const make = ({ reads, sql }: Clients) => {
   }, sql.withTransaction)
 
   const counts = Effect.fnUntraced(function*(jobId: number) {
-    const rows = yield* sql<{ readonly state: JobTaskState; readonly count: bigint }>`
+    const rows = yield* reads<{ readonly state: JobTaskState; readonly count: bigint }>`
       SELECT state, count(*) AS count FROM job_task WHERE job_id = ${jobId} GROUP BY state`
     const found = new Map(rows.map(({ count, state }) => [state, Number(count)]))
     return Object.fromEntries(JobTaskState.literals.map((state) => [state, found.get(state) ?? 0])) as Record<
@@ -166,7 +166,7 @@ const make = ({ reads, sql }: Clients) => {
       ),
     get: (projectId, jobId) =>
       Effect.gen(function*() {
-        const [row] = yield* sql<JobRow>`SELECT *, ${withOpen} FROM job AS page
+        const [row] = yield* reads<JobRow>`SELECT *, ${withOpen} FROM job AS page
           WHERE job_id = ${jobId} AND project_id = ${projectId}`
         return row === undefined ? Option.none() : Option.some({ job: jobFromRow(row), counts: yield* counts(jobId) })
       }).pipe(Effect.mapError(storeError("JobStore.get"))),
@@ -182,7 +182,7 @@ const make = ({ reads, sql }: Clients) => {
         Effect.mapError(storeError("JobStore.list"))
       ),
     countUnderWay: (projectId) =>
-      sql<{ readonly found: number }>`SELECT count(*)::int AS found FROM job
+      reads<{ readonly found: number }>`SELECT count(*)::int AS found FROM job
         WHERE project_id = ${projectId} AND NOT is_cancelled
           AND EXISTS (SELECT FROM job_task WHERE job_task.job_id = job.job_id AND ${open})`.pipe(
         Effect.map(([row]) => row!.found),

@@ -59,6 +59,8 @@ const reads = [
   ],
   ["the jobs", "job", Effect.flatMap(JobStore, (store) => store.list(projectId, page))],
   ["the tasks of a job", "job_task", Effect.flatMap(JobStore, (store) => store.tasks(1, undefined, page))],
+  ["a job, with the counts of its tasks", "job_task", Effect.flatMap(JobStore, (store) => store.get(projectId, 1))],
+  ["the jobs under way", "job_task", Effect.flatMap(JobStore, (store) => store.countUnderWay(projectId))],
   ["the mesh networks", "mesh_network", Effect.flatMap(MeshStore, (store) => store.list(projectId, page))],
   ["the nodes of a mesh network", "mesh_node", Effect.flatMap(MeshStore, (store) => store.nodes(1, page))],
   [
