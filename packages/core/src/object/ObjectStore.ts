@@ -23,7 +23,7 @@ export class ObjectStore extends Context.Service<ObjectStore, {
     content: Stream.Stream<Uint8Array, E>,
     maximum: number
   ) => Effect.Effect<StoredObject, E | ObjectTooLarge | StoreError>
-  /** Finds an object by its id. */
+  /** Finds an object by its id. One that is being written is not there yet. */
   readonly find: (objectId: string) => Effect.Effect<Option.Option<StoredObject>, StoreError>
   /** Streams the bytes of an object that `find` has returned, or those in `range`. */
   readonly read: (object: StoredObject, range?: ByteRange) => Stream.Stream<Uint8Array, StoreError>

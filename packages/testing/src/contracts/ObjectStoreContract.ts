@@ -70,6 +70,23 @@ export const suite = <E>(name: string, stores: Layer.Layer<ObjectStore, E>): voi
         assert.strictEqual((yield* readAll(object)).length, 0)
       }))
 
+    it.effect("keeps objects apart, and has none that is being written", () =>
+      Effect.gen(function*() {
+        const store = yield* ObjectStore
+        const [one, other] = [newObject(), newObject()]
+        const [bytes, otherBytes] = [randomBytes(600_000), randomBytes(600_000)]
+        const first = yield* store.write(one, Stream.fromIterable(chunksOf(bytes, 65_536)), bytes.length)
+        const isMissing = Effect.gen(function*() {
+          assert.isTrue(Option.isNone(yield* store.find(other.objectId)))
+          assert.isFalse(yield* store.remove(other.objectId))
+        })
+        const content = Stream.fromIterable(chunksOf(otherBytes, 300_000)).pipe(Stream.tap(() => isMissing))
+        const second = yield* store.write(other, content, otherBytes.length)
+        assert.deepStrictEqual(yield* store.find(one.objectId), Option.some(first))
+        assert.isTrue(bytes.equals(yield* readAll(first)))
+        assert.isTrue(otherBytes.equals(yield* readAll(second)))
+      }))
+
     it.effect("leaves nothing of content that is too large or breaks off", () =>
       Effect.gen(function*() {
         const store = yield* ObjectStore
