@@ -15,6 +15,10 @@ const runnerUntil = (
   signals: ReadonlyArray<AbortSignal>,
   endsOf: ReturnType<typeof makeEnds>
 ): Runner => {
+  // With an `AbortController` in its place calls would fail, and the end of the cloud would throw where nobody can catch it.
+  if (signals.some((signal) => typeof signal?.aborted !== "boolean")) {
+    throw new TypeError("signal: expected an AbortSignal, such as the member `signal` of an AbortController")
+  }
   const run = Effect.runPromiseExitWith(context)
   const aborted = () => signals.find(({ aborted }) => aborted)
   /** Calls `end` once: when a signal aborts, or now if one has. Returns what forgets that. */

@@ -270,6 +270,13 @@ it("an aborted signal ends calls and loops with its reason", async () => {
   assert.strictEqual((await cloud.projects.get("default")).id, defaultProjectId)
 })
 
+it("what is no signal is refused at once, which a program without types may give", async () => {
+  await using cloud = await startCloud(parts)
+  for (const given of [new AbortController(), "x", null, undefined]) {
+    assert.throws(() => cloud.withSignal(given as never), TypeError, /^signal: expected an AbortSignal/)
+  }
+})
+
 /** Lists subscriptions as storage elsewhere does: others go on meanwhile. */
 const listsLater = Layer.effect(
   SubscriptionStore,
