@@ -64,8 +64,12 @@ const passing = new Set([
   516
 ])
 
-/** Makes a client. It does not connect before the first statement. */
+/** Makes a client. It does not connect before the first statement. Throws a `TypeError` if `url` is none. */
 export const make = ({ url }: ClickHouseOptions): ClickHouseClient => {
+  // Such as a variable of the environment that is not set.
+  if (!Redacted.isRedacted(url) || !/^https?:/i.test(Redacted.value(url)) || !URL.canParse(Redacted.value(url))) {
+    throw new TypeError("url: expected Redacted.make of a URL such as http://127.0.0.1:8123/database")
+  }
   const { origin, password, pathname, username } = new URL(Redacted.value(url))
   const database = decodeURIComponent(pathname.slice(1)) || "default"
   const headers = {

@@ -46,6 +46,16 @@ export class Bucket {
     { accessKeyId, bucket, endpoint, region = "us-east-1", secretAccessKey }: BucketOptions,
     clock: Clock.Clock
   ) {
+    // Such as a variable of the environment that is not set: "undefined" is a name that a bucket can have.
+    if (!/^https?:/i.test(endpoint) || !URL.canParse(endpoint)) {
+      throw new TypeError("endpoint: expected a URL such as https://s3.example.com")
+    }
+    for (const [name, value] of Object.entries({ bucket, accessKeyId })) {
+      if (!value) throw new TypeError(`${name}: expected a text, not ${String(value)}`)
+    }
+    if (!Redacted.isRedacted(secretAccessKey) || !Redacted.value(secretAccessKey)) {
+      throw new TypeError("secretAccessKey: expected Redacted.make of a text")
+    }
     this.#clock = clock
     this.#client = new AwsClient({
       accessKeyId,

@@ -2,7 +2,7 @@ import { ObjectStore, ProjectId, StoreError } from "@device-cloud/core"
 import * as ObjectsS3 from "@device-cloud/objects-s3"
 import { ObjectStoreContract } from "@device-cloud/testing/contracts"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Context, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
 import { randomBytes } from "node:crypto"
 import { createServer, request as forward, type RequestListener, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -59,6 +59,28 @@ const listening = (answer: RequestListener) =>
 
 const storeOf = (options: ObjectsS3.BucketOptions) =>
   Effect.map(Layer.build(Layer.fresh(ObjectsS3.layer(options))), Context.get(ObjectStore))
+
+const bucket = {
+  endpoint: "http://127.0.0.1:9000",
+  bucket: "objects",
+  accessKeyId: "cloud",
+  secretAccessKey: Redacted.make("secret")
+}
+
+it.effect.each([
+  ["endpoint", { ...bucket, endpoint: "localhost:9000" }],
+  ["bucket", { ...bucket, bucket: undefined }],
+  ["accessKeyId", { ...bucket, accessKeyId: "" }],
+  ["secretAccessKey", { ...bucket, secretAccessKey: "secret" }],
+  ["secretAccessKey", { ...bucket, secretAccessKey: Redacted.make(undefined) }]
+])("%s that is none is refused by name", ([name, options]) =>
+  Effect.gen(function*() {
+    // @ts-expect-error for those that do not check types
+    const cause = yield* Effect.flip(Effect.sandbox(Layer.build(ObjectsS3.layer(options))))
+    const error = Cause.squash(cause)
+    assert.instanceOf(error, TypeError)
+    assert.match((error as TypeError).message, new RegExp(`^${name}: expected `))
+  }))
 
 describe.skipIf(!S3TestServer.isInstalled)(S3TestServer.named("objects on S3"), () => {
   const scope = Scope.makeUnsafe()

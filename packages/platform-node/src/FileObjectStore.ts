@@ -146,4 +146,9 @@ const make = Effect.fnUntraced(function*(directory: string) {
 
 /** Keeps objects in `directory`, which it creates. Only one process may use the directory at a time. */
 export const layer = (options: { readonly directory: string }): Layer.Layer<ObjectStore, StoreError> =>
-  Layer.effect(ObjectStore, make(options.directory))
+  Layer.effect(
+    ObjectStore,
+    typeof options.directory === "string"
+      ? make(options.directory)
+      : Effect.die(new TypeError(`directory: expected the path of a directory, not ${String(options.directory)}`))
+  )

@@ -17,7 +17,9 @@ import { dirname } from "node:path"
 export const layerKeys = (keys: Redacted.Redacted): Layer.Layer<KeyRing, KeyRingError> =>
   Layer.effect(
     KeyRing,
-    Effect.map(parse(Redacted.value(keys)), (known) => make(Effect.succeed(known), known, Effect.succeed(known)))
+    Redacted.isRedacted(keys) && typeof Redacted.value(keys) === "string"
+      ? Effect.map(parse(Redacted.value(keys)), (known) => make(Effect.succeed(known), known, Effect.succeed(known)))
+      : Effect.die(new TypeError("keys: expected Redacted.make of a text"))
   )
 
 /**

@@ -2,7 +2,7 @@ import { ObjectStore, ProjectId } from "@device-cloud/core"
 import { FileObjectStore, MemoryObjectStore } from "@device-cloud/platform-node"
 import { ObjectStoreContract } from "@device-cloud/testing/contracts"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Stream } from "effect"
+import { Cause, Context, Effect, Layer, Option, Stream } from "effect"
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -62,3 +62,13 @@ it.effect.skipIf(!mayMount)(
       assert.strictEqual((yield* write("b", 1000)).size, 1000)
     })
 )
+
+it.effect("a directory that is not named is refused by name", () =>
+  Effect.gen(function*() {
+    const store = FileObjectStore.layer({ directory: undefined as never })
+    const cause = yield* Effect.flip(Effect.sandbox(Layer.build(store)))
+    assert.deepInclude(Cause.squash(cause), {
+      name: "TypeError",
+      message: "directory: expected the path of a directory, not undefined"
+    })
+  }))

@@ -1,7 +1,7 @@
 import { KeyRing } from "@device-cloud/core"
 import { NodeKeyRing } from "@device-cloud/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Cause, Effect, Layer, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises"
@@ -97,3 +97,13 @@ it.effect("makes a file of its own for its owner alone, when it needs one and no
     const text = made[0]!.key.seal("secret", "place")
     assert.strictEqual((yield* (yield* ringIn(file)).open(made[0]!.sealed)).open(text, "place"), "secret")
   }).pipe(Effect.scoped))
+
+it.effect.each([
+  ["keys in plain text", newKey()],
+  ["keys of a variable that is not set", Redacted.make(undefined)]
+])("%s are refused by name", ([, keys]) =>
+  Effect.gen(function*() {
+    // @ts-expect-error for those that do not check types
+    const cause = yield* Effect.flip(Effect.sandbox(Layer.build(NodeKeyRing.layerKeys(keys))))
+    assert.deepInclude(Cause.squash(cause), { name: "TypeError", message: "keys: expected Redacted.make of a text" })
+  }))
