@@ -47,10 +47,11 @@ export interface Limits {
 
 const mebibyte = 1024 * 1024
 
-/** Returns all limits, with defaults for those that are not given. */
+/** Returns all limits, with defaults for those that are not given. Throws a `TypeError` that names one that limits nothing. */
 export const complete = (given: Partial<Limits> = {}): Limits => {
   const { connections = 100_000 } = given
-  return {
+  const defaults: Limits = {
+    connections: 100_000,
     reservedConnections: Math.floor(connections / 10),
     unauthenticated: 5000,
     unauthenticatedOfAddress: 2500,
@@ -60,8 +61,15 @@ export const complete = (given: Partial<Limits> = {}): Limits => {
     unsentBytes: 64 * mebibyte,
     unsentTime: "1 minute",
     sessionExpiry: "1 day",
-    sessionBytes: 64 * mebibyte,
-    ...given,
-    connections
+    sessionBytes: 64 * mebibyte
   }
+  // An optional member that is undefined is one that is not given.
+  const stated = Object.entries(given).filter(([, limit]) => limit !== undefined)
+  for (const [name, limit] of stated) {
+    // Nothing is above one that is no number.
+    if (typeof defaults[name as keyof Limits] === "number" && !(Number(limit) >= 0)) {
+      throw new TypeError(`limits.${name}: expected a number from 0 on, not ${String(limit)}`)
+    }
+  }
+  return { ...defaults, ...Object.fromEntries(stated) }
 }

@@ -146,9 +146,21 @@ const unread = Metric.counter("device_cloud_mqtt_unread_connections_ended_total"
   incremental: true
 })
 
+/** Programs in JavaScript may leave out what a port needs: Node.js would take any port, and a listener that lets nobody in. */
+const checkPlaces = ({ host, tcp, tls }: Options): void => {
+  if (typeof host !== "string") throw new TypeError(`host: expected an address such as 127.0.0.1, not ${String(host)}`)
+  for (const [name, place] of Object.entries({ tcp, tls })) {
+    if (place !== undefined && place.port === undefined) throw new TypeError(`${name}.port: expected a number`)
+  }
+  for (const name of ["certificate", "key"] as const) {
+    if (tls !== undefined && !tls[name]) throw new TypeError(`tls.${name}: expected a text in the form of PEM`)
+  }
+}
+
 const make = Effect.fnUntraced(function*(
   options: Options
 ): Effect.fn.Return<MqttServer["Service"], ListenError, Requirements | Scope.Scope> {
+  checkPlaces(options)
   const connections = new Connections()
   const methods = yield* DeviceMethods
   const route = makeRouter((method) => methods.find(method)?.form)

@@ -5,7 +5,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { eventually } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Clock, Context, Effect, Layer, Logger, References, Stream } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Logger, References, Stream } from "effect"
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -167,3 +167,21 @@ it.live("a port that is none is a failure that names it", () =>
       }
     }
   }))
+
+it.live.each([
+  ["host", { host: undefined, tcp: { port: 0 } }],
+  ["tcp.port", { tcp: 1883 }],
+  ["tls.port", { tls: { certificate: "-----BEGIN", key: "-----BEGIN" } }],
+  ["tls.certificate", { tls: { port: 0, cert: "-----BEGIN", key: "-----BEGIN" } }],
+  ["tls.key", { tls: { port: 0, certificate: "-----BEGIN" } }],
+  ["limits.connections", { tcp: { port: 0 }, limits: { connections: "many" } }],
+  ["limits.unsentBytes", { tcp: { port: 0 }, limits: { unsentBytes: NaN } }]
+])(
+  "%s that is none is refused by name, which a program without types may give",
+  ([name, options]) =>
+    Effect.gen(function*() {
+      const error = Cause.squash(yield* Effect.flip(Effect.sandbox(broker(options as never))))
+      assert.instanceOf(error, TypeError)
+      assert.isTrue((error as TypeError).message.startsWith(`${name}: expected `), String(error))
+    })
+)
