@@ -6,7 +6,7 @@
  * too slowly, is another one afterwards, which begins with `missed`.
  */
 import { NodeBus, type Notice, NoticeListeners, Outage, StoreError } from "@device-cloud/core"
-import { connect, type ConnectionOptions } from "@device-cloud/nats"
+import { checkUrl, connect, type ConnectionOptions } from "@device-cloud/nats"
 import { Deferred, Effect, Layer, Schedule, Schema } from "effect"
 import { randomUUID } from "node:crypto"
 
@@ -74,6 +74,7 @@ const refused = ({ connection, ended }: Connected) =>
   })
 
 const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...options }: NatsBusOptions) {
+  checkUrl(options)
   const nodeId = randomUUID()
   const everybody = `${prefix}.all`
   const oneNode = (id: string) => `${prefix}.node.${id}`

@@ -3,7 +3,7 @@ import { NodeBus } from "@device-cloud/core"
 import { eventually } from "@device-cloud/testing"
 import { NodeBusContract } from "@device-cloud/testing/contracts"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
+import { Cause, Context, Effect, Exit, Fiber, Layer, Logger, Redacted } from "effect"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -21,6 +21,16 @@ const publishing = Effect.gen(function*() {
   yield* eventually(Effect.exit(publish), { until: Exit.isSuccess })
   return { publish, server }
 })
+
+it.effect.each([undefined, ""])(
+  "the URL %j is refused by name, which a program without types may give",
+  (url) =>
+    Effect.gen(function*() {
+      const error = Cause.squash(yield* Effect.flip(Effect.sandbox(nodeOn(url as never))))
+      assert.instanceOf(error, TypeError)
+      assert.match((error as TypeError).message, /^url: expected /)
+    })
+)
 
 describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("the bus on NATS"), () => {
   NodeBusContract.suite(

@@ -20,6 +20,7 @@ import {
   type FeedReaderStore,
   type FeedStore
 } from "@device-cloud/core"
+import { checkUrl } from "@device-cloud/nats"
 import type { JetStreamClient } from "@nats-io/jetstream"
 import { Effect, Layer, type Scope } from "effect"
 import { connect, type Connected, type NatsOptions } from "./NatsConnection.ts"
@@ -50,6 +51,7 @@ const bodyOf = ({ event, id }: FeedEntry): string =>
 export const make = Effect.fnUntraced(function*(
   { prefix = "device-cloud", stream = "DEVICE_CLOUD", ...options }: NatsOptions
 ): Effect.fn.Return<EventSink, never, Scope.Scope> {
+  checkUrl(options)
   let connected: Connected | undefined
   /** The ids that the stream has acknowledged of events that come again: it has not taken one behind them. */
   const acknowledged = new Set<string>()

@@ -6,7 +6,7 @@ import { eventually } from "@device-cloud/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { jetstream, type JetStreamManager, jetstreamManager, type StreamConfig } from "@nats-io/jetstream"
 import { connect, headers, nanos, type NatsConnection, nkeys } from "@nats-io/transport-node"
-import { Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
+import { Cause, Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from "node:net"
 import { tmpdir } from "node:os"
@@ -76,6 +76,16 @@ const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
 
 const addStream = (url: string, config: Partial<StreamConfig>) =>
   managing(url, (manager) => manager.streams.add({ name: "DEVICE_CLOUD", ...config }))
+
+it.effect.each([undefined, ""])(
+  "the URL %j is refused by name, which a program without types may give",
+  (url) =>
+    Effect.gen(function*() {
+      const error = Cause.squash(yield* Effect.flip(Effect.sandbox(start({ url: url as never }))))
+      assert.instanceOf(error, TypeError)
+      assert.match((error as TypeError).message, /^url: expected /)
+    }).pipe(Effect.provide(stores))
+)
 
 describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("events on NATS JetStream"), () => {
   it.live("are documents on subjects that name project, type, product and device", () =>

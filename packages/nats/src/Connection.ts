@@ -34,6 +34,13 @@ export class NatsUnreachable extends Schema.TaggedError<NatsUnreachable>()("Nats
   cause: Schema.Defect()
 }) {}
 
+/** Throws a `TypeError` if there is no URL, such as that of a variable of the environment that is not set. */
+export const checkUrl = ({ url }: ConnectionOptions): void => {
+  if (typeof url !== "string" || url === "") {
+    throw new TypeError(`url: expected an address such as nats://127.0.0.1:4222, not ${String(url)}`)
+  }
+}
+
 /** Milliseconds until a server that does not reply counts as lost. */
 const timeout = 5000
 

@@ -1,4 +1,4 @@
 /**
  * Connections of Device Cloud to NATS: what its adapters to NATS have in common.
  */
-export { connect, type ConnectionOptions, NatsUnreachable } from "./Connection.ts"
+export { checkUrl, connect, type ConnectionOptions, NatsUnreachable } from "./Connection.ts"
