@@ -51,7 +51,7 @@ const mebibyte = 1024 * 1024
 export const complete = (given: Partial<Limits> = {}): Limits => {
   const { connections = 100_000 } = given
   const defaults: Limits = {
-    connections: 100_000,
+    connections,
     reservedConnections: Math.floor(connections / 10),
     unauthenticated: 5000,
     unauthenticatedOfAddress: 2500,
@@ -67,7 +67,7 @@ export const complete = (given: Partial<Limits> = {}): Limits => {
   const stated = Object.entries(given).filter(([, limit]) => limit !== undefined)
   for (const [name, limit] of stated) {
     // Nothing is above one that is no number.
-    if (typeof defaults[name as keyof Limits] === "number" && !(Number(limit) >= 0)) {
+    if (typeof defaults[name as keyof Limits] === "number" && !(typeof limit === "number" && limit >= 0)) {
       throw new TypeError(`limits.${name}: expected a number from 0 on, not ${String(limit)}`)
     }
   }
