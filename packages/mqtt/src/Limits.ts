@@ -47,11 +47,13 @@ export interface Limits {
 
 const mebibyte = 1024 * 1024
 
+const defaultConnections = 100_000
+
 /** Returns all limits, with defaults for those that are not given. Throws a `TypeError` that names one that limits nothing. */
 export const complete = (given: Partial<Limits> = {}): Limits => {
-  const { connections = 100_000 } = given
+  const { connections = defaultConnections } = given
   const defaults: Limits = {
-    connections,
+    connections: defaultConnections,
     reservedConnections: Math.floor(connections / 10),
     unauthenticated: 5000,
     unauthenticatedOfAddress: 2500,
