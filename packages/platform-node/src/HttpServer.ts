@@ -65,11 +65,6 @@ export interface Limits {
    * that sends most is refused. Default: 64 MiB.
    */
   readonly bodyBytes: number
-  /**
-   * Bytes that are read in a second of the bodies of one address that are larger than 16 KiB and not streamed, and twice as
-   * many at once after silence. Above it they are read later. Default: 16 MiB.
-   */
-  readonly bodyRate: number
   /** How long one body may take to arrive, unless it is streamed. Default: 30 seconds. */
   readonly bodyTime: Duration.Input
 }
@@ -160,7 +155,7 @@ export const layer = (
     Layer.effect(
       HttpServer.HttpServer,
       Effect.gen(function*() {
-        const { bodyBytes = 64 * 1024 ** 2, bodyRate = 16 * 1024 ** 2, bodyTime = "30 seconds" } = limits
+        const { bodyBytes = 64 * 1024 * 1024, bodyTime = "30 seconds" } = limits
         const server = evaluate(serverOptions)
         const connections = yield* limitConnections(server, limits)
         const turns = new RequestTurns(
@@ -179,7 +174,7 @@ export const layer = (
           Effect.repeat(Schedule.spaced("1 second")),
           Effect.forkScoped
         )
-        const requestBodies = new RequestBodies(bodies, places, turns, bodyRate)
+        const requestBodies = new RequestBodies(bodies, places, turns)
         const capitalize = makeCapitalize(makeDate(clock))
         const leaveTogether = makeLeaveTogether()
         return HttpServer.make({

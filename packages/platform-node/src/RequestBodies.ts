@@ -3,7 +3,6 @@
  * waits until the stream has closed; one that is there already is taken here in one
  * call, and others are read as they come in (docs/decisions/0037-request-bodies.md).
  */
-import { TokenBuckets } from "@device-cloud/core"
 import { ByteSize, Deferred, Effect, type Fiber } from "effect"
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
@@ -25,23 +24,14 @@ interface RequestInternals {
 /** A body of more bytes is read when it has a place, and is handed over in a turn of its own. */
 const largeBytes = 16 * 1024
 
-/** What is read of the large bodies of an address at once after silence, milliseconds of its rate. */
-const burst = 2000
-/** Addresses whose rates are remembered. */
-const capacity = 16_384
-
 const nothing = Buffer.alloc(0)
 
 export class RequestBodies {
   readonly #arriving: ArrivingBodies
   readonly #places: ReadingPlaces
   readonly #turns: RequestTurns
-  readonly #rates = new TokenBuckets({ burst, capacity })
-  readonly #bytesPerMilli: number
 
-  /** `rate`: bytes of the large bodies of an address that are read in a second. */
-  constructor(arriving: ArrivingBodies, places: ReadingPlaces, turns: RequestTurns, rate: number) {
-    this.#bytesPerMilli = rate / 1000
+  constructor(arriving: ArrivingBodies, places: ReadingPlaces, turns: RequestTurns) {
     this.#arriving = arriving
     this.#places = places
     this.#turns = turns
@@ -107,7 +97,6 @@ export class RequestBodies {
     if (source.readableEnded) return succeed()
     if (source.destroyed) return fail("Parse")
     const reader: Reader = { address, resume: () => source.resume() }
-    let pause: NodeJS.Timeout | undefined
     const keep = (chunk: Buffer) => {
       if (size > limit) return fail("BodyTooLarge")
       chunks.push(chunk)
@@ -118,12 +107,7 @@ export class RequestBodies {
       size += chunk.length
       if (!isDone) keep(chunk)
       if (size <= largeBytes) return
-      const millis = this.#pauseAfter(chunk, address)
-      if (millis > 0) {
-        source.pause()
-        this.#places.leave(reader)
-        pause = setTimeout(reader.resume, millis)
-      } else if (!this.#places.take(reader)) source.pause()
+      if (!this.#places.take(reader)) source.pause()
       else if (!this.#turns.mayRun(source)) {
         source.pause()
         this.#turns.wait(source, reader.resume)
@@ -132,7 +116,6 @@ export class RequestBodies {
     source.on("end", succeed)
     source.on("error", (cause) => fail("Parse", cause))
     source.on("close", () => {
-      clearTimeout(pause)
       this.#places.leave(reader)
       // Without effect after `end`.
       fail("Parse")
@@ -140,14 +123,6 @@ export class RequestBodies {
     // Nobody waits for the body any more, for example because the request took too long.
     const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
     response.once("close", () => fail("Parse"))
-  }
-
-  /** Counts what came of a large body. Returns how long nothing more of it is read, milliseconds. */
-  #pauseAfter({ length }: Buffer, address: string): number {
-    const now = performance.now()
-    const rate = this.#rates.of(address)
-    rate.charge(length / this.#bytesPerMilli, now)
-    return rate.emptyFor(now)
   }
 }
 
