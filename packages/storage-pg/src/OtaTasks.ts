@@ -176,7 +176,7 @@ export const make: Effect.Effect<
         ${scope._tag === "Named" ? sql`` : sql`ON CONFLICT (device_id, module) WHERE ${isUnfinished} DO NOTHING`}
         RETURNING device_id, place
       )
-      SELECT coalesce(array_agg(device_id ORDER BY place), '{}') AS device_ids, coalesce(max(place) + 1, 0) AS places
+      SELECT coalesce(array_agg(device_id ORDER BY place), '{}') AS device_ids, coalesce(max(place) + 1, 0)::int AS places
       FROM stored`
 
   /** Holds the devices of later stages. */
