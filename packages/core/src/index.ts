@@ -239,6 +239,7 @@ export {
 } from "./job/Job.ts"
 export { Jobs } from "./job/Jobs.ts"
 export * from "./job/JobStore.ts"
+export { abandonable } from "./kernel/Abandonable.ts"
 export * as Batcher from "./kernel/Batcher.ts"
 export { ChurnMap } from "./kernel/ChurnMap.ts"
 export {

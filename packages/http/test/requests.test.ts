@@ -213,11 +213,14 @@ layer(testApi(failing(unreachable)), { excludeTestServices: true })("a storage t
     }))
 })
 
-const asked = Deferred.makeUnsafe<void>()
+const silent: ReadonlyArray<readonly [string, (wait: Effect.Effect<never>) => Effect.Effect<never>]> = [
+  ["a storage that does not answer", (wait) => wait],
+  ["a storage that does not answer within a transaction", Effect.uninterruptible]
+]
 
-layer(testApi(failing(Effect.andThen(Deferred.succeed(asked, undefined), Effect.never))))(
-  "a storage that does not answer",
-  (it) => {
+for (const [name, waiting] of silent) {
+  const asked = Deferred.makeUnsafe<void>()
+  layer(testApi(failing(waiting(Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)))))(name, (it) => {
     it.effect("is answered for with 503 after fifteen seconds", () =>
       Effect.gen(function*() {
         const answering = yield* Effect.forkChild(call("GET", "/products", { headers: { "x-request-id": "trace-8" } }))
@@ -230,8 +233,8 @@ layer(testApi(failing(Effect.andThen(Deferred.succeed(asked, undefined), Effect.
         assert.strictEqual(answer.headers["x-request-id"], "trace-8")
         assert.match(String(answer.headers["retry-after"]), /^\d+$/)
       }))
-  }
-)
+  })
+}
 
 const broken: ReadonlyArray<readonly [string, Effect.Effect<never, StoreError>]> = [
   ["a defect", Effect.die(new Error(secretDetail))],

@@ -3,11 +3,10 @@ import { ownerKey } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { assert } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { once } from "node:events"
 import { readFile } from "node:fs/promises"
-import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { join } from "node:path"
 import { newDatabase } from "../../../vitest.storages.ts"
+import { wayTo } from "../../../vitest.ways.ts"
 import {
   broker,
   call,
@@ -49,41 +48,10 @@ live(
   })
 )
 
-/** The way to a database, which can be cut without a word to either side. */
-const wayTo = Effect.fnUntraced(function*(database: URL) {
-  const sockets = new Set<Socket>()
-  let isCut = false
-  const way = createServer((near) => {
-    sockets.add(near.on("error", () => {}))
-    if (isCut) return
-    const far = connect(Number(database.port), database.hostname).on("error", () => {})
-    sockets.add(far)
-    near.pipe(far).pipe(near)
-  })
-  yield* Effect.acquireRelease(
-    Effect.promise(() => once(way.listen(0, "127.0.0.1"), "listening")),
-    () =>
-      Effect.sync(() => {
-        way.close()
-        for (const socket of sockets) socket.destroy()
-      })
-  )
-  const url = new URL(database)
-  url.hostname = "127.0.0.1"
-  url.port = String((way.address() as AddressInfo).port)
-  return {
-    url: url.href,
-    cut: Effect.sync(() => {
-      isCut = true
-      for (const socket of sockets) socket.unpipe().pause()
-    })
-  }
-})
-
 live(
   "is not ready while the database does not answer, and stops with code 0 all the same",
   Effect.gen(function*() {
-    const database = yield* wayTo(new URL(Redacted.value(yield* newDatabase)))
+    const database = yield* wayTo(Redacted.value(yield* newDatabase))
     const server = yield* start({ DATABASE_URL: database.url, DATA_DIR: yield* temporaryDirectory })
     yield* createDevice(server.http)
     yield* database.cut

@@ -3,8 +3,8 @@
  * never changes; a change of the schema is a new migration.
  */
 import activity from "./migrations/0046_activity.ts"
-import { Effect, Layer } from "effect"
-import type { SqlClient } from "effect/sql"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { migrate } from "./Migrator.ts"
 import type { DatabaseError } from "./PgErrors.ts"
 import initial from "./migrations/0001_initial.ts"
@@ -63,7 +63,18 @@ import commandDeliveries from "./migrations/0018_command_deliveries.ts"
  * Fails if a newer version has changed the database so that this one cannot use it.
  */
 export const layer: Layer.Layer<never, DatabaseError, SqlClient.SqlClient> = Layer.effectDiscard(
-  Effect.suspend(() => migrate(migrations, contracting))
+  Effect.suspend(() =>
+    Effect.flatMap(MigrationClient, (client) => {
+      const run = migrate(migrations, contracting)
+      return client === undefined ? run : Effect.provideService(run, SqlClient.SqlClient, client)
+    })
+  )
+)
+
+/** The client of the migrations, which may take hours. Default: that of all other statements. */
+export const MigrationClient = Context.Reference<SqlClient.SqlClient | undefined>(
+  "@device-cloud/storage-pg/MigrationClient",
+  { defaultValue: () => undefined }
 )
 
 /** By number and name. */

@@ -35,6 +35,9 @@ interface Notification {
   readonly payload: string
 }
 
+/** How often the connection is used at least: one that does not answer ends, and nobody may have anything to say. */
+const useEvery = "10 seconds"
+
 /** Calls that may wait to be published. */
 const capacity = 1024
 /** Calls in one transaction. */
@@ -75,17 +78,16 @@ const make = Effect.gen(function*() {
     // What was published before is missed.
     listeners.hear("missed")
     if (yield* outage.over) yield* Effect.logInfo("Other nodes can be heard again")
-    yield* Effect.forEach(
-      queues,
-      (queue) =>
-        Effect.forever(Effect.map(Queue.takeAll(queue), (notifications) => {
-          for (const { payload } of notifications) {
-            const notice = noticeOf(payload, nodeId)
-            if (notice !== undefined) listeners.hear(notice)
-          }
-        })),
-      { concurrency: "unbounded" }
-    )
+    const hear = (queue: (typeof queues)[number]) =>
+      Effect.forever(Effect.map(Queue.takeAll(queue), (notifications) => {
+        for (const { payload } of notifications) {
+          const notice = noticeOf(payload, nodeId)
+          if (notice !== undefined) listeners.hear(notice)
+        }
+      }))
+    // Nothing changes by it.
+    const use = Effect.schedule(connection.query(`LISTEN ${everybody}`), Schedule.spaced(useEvery))
+    yield* Effect.all([...queues.map(hear), use], { concurrency: "unbounded" })
   })
   yield* Effect.scoped(listen).pipe(
     Effect.tapError(outage.failed),

@@ -1,9 +1,9 @@
 /**
  * The health of the database: it answers, and it can write.
  */
-import { StoreError, StoreHealth } from "@device-cloud/core"
+import { abandonable, StoreError, StoreHealth } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
-import { Clock, Effect, Fiber, Layer, Semaphore } from "effect"
+import { Clock, Effect, Layer, Semaphore } from "effect"
 import { storeError } from "./PgErrors.ts"
 
 /** How long a database counts as one that can write, milliseconds. */
@@ -50,13 +50,8 @@ const make = Effect.gen(function*() {
     Effect.mapError(storeError("StoreHealth.migration"))
   )
 
-  /** On a connection whose statements get no answer, a transaction waits for its turn even when it is interrupted. */
-  const abandonable = Effect.flatMap(
-    Effect.forkDetach(check),
-    (checking) => Effect.onInterrupt(Fiber.join(checking), () => Effect.sync(() => checking.interruptUnsafe()))
-  )
-
-  return StoreHealth.of({ check: abandonable, migration })
+  // On a connection whose statements get no answer, a transaction waits for its turn even when it is interrupted.
+  return StoreHealth.of({ check: abandonable(check), migration })
 })
 
 /** Each check asks the database; one in two seconds finds out whether it can write. */

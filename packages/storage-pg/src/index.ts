@@ -49,7 +49,7 @@ import type {
   StoreHealth
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, type Duration, Effect, Layer, Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as ActivityStore from "./ActivityStore.ts"
@@ -87,6 +87,7 @@ import * as ReplayStore from "./ReplayStore.ts"
 import * as QuotaStore from "./QuotaStore.ts"
 import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
+import { connectTo } from "./SilentConnections.ts"
 import * as Health from "./StoreHealth.ts"
 import * as SubscriptionStore from "./SubscriptionStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
@@ -195,8 +196,8 @@ export const layerClient: Layer.Layer<
 /** Connections for statements that read many rows. */
 const readConnections = 4
 
-/** The connections that {@link layer} opens, beside those for short statements: for long reads, and to hear other nodes. */
-export const otherConnections = readConnections + 1
+/** The connections that {@link layer} opens, beside those for short statements: for long reads, to hear other nodes, and at the start for migrations. */
+export const otherConnections = readConnections + 2
 
 /**
  * A connection that is silent for so long is probed: networks forget such a one
@@ -210,7 +211,11 @@ const connect = (options: PgClient.PgPoolConfig) =>
     databaseError
   )
 
-/** Short statements of many fibers share connections; reads of many rows have others. */
+/**
+ * Short statements of many fibers share connections; reads of many rows have others,
+ * and the migrations one that they need for as long as they take. A connection on which
+ * the database has long been silent ends: after so long, no statement but a migration is under way.
+ */
 const client = ({ connections = 10, url }: Options) =>
   Layer.effectContext(Effect.gen(function*() {
     // Such as a variable of the environment that is not set: the driver would take a database of its own choice.
@@ -221,9 +226,14 @@ const client = ({ connections = 10, url }: Options) =>
     if (!(connections >= 1)) {
       return yield* Effect.die(new TypeError(`connections: expected a number from 1 on, not ${connections}`))
     }
-    const short = yield* connect({ url, multiplex: true, maxConnections: connections })
-    const long = yield* connect({ url, maxConnections: readConnections })
-    return Context.add(short, LongReads, Transactions.failing(Context.get(long, PgClient.PgClient)))
+    const impatient = (patience: Duration.Input) => ({ url, stream: connectTo(Redacted.value(url), patience) })
+    const short = yield* connect({ ...impatient("30 seconds"), multiplex: true, maxConnections: connections })
+    const long = yield* connect({ ...impatient("5 minutes"), maxConnections: readConnections })
+    const migrating = yield* connect({ url, maxConnections: 1 })
+    return short.pipe(
+      Context.add(LongReads, Transactions.failing(Context.get(long, PgClient.PgClient))),
+      Context.add(Migrations.MigrationClient, Context.get(migrating, PgClient.PgClient))
+    )
   }))
 
 /** Where the database is, and how much of it {@link layer} uses. */

@@ -13,7 +13,7 @@ export const annotate = <R>(context: Context.Context<R>, requestId: string): Con
     request_id: requestId
   })
 
-/** The route that the router has found, as it was declared; empty: none. `context` is that of the request's fiber. */
+/** The route that the router has found, as it was declared; empty: none. `context` is that of the fiber of the router. */
 export const routeOf = (context: Context.Context<never>): string =>
   Context.getOrUndefined(context as Context.Context<HttpRouter.RouteContext>, HttpRouter.RouteContext)?.route.path ?? ""
 
@@ -58,13 +58,14 @@ export const nameOf = (
 /** Returns a response after its line is in the log. */
 export const log = (
   fiber: Fiber.Fiber<unknown, unknown>,
+  context: Context.Context<never>,
   request: HttpServerRequest.HttpServerRequest,
   response: HttpServerResponse.HttpServerResponse,
   millis: number
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   LogLevel.isGreaterThan(fiber.cache.minimumLogLevel, "Debug")
     ? Effect.succeed(response)
-    : Effect.as(Effect.logDebug(`${nameOf(fiber.context, request)} ${response.status} ${millis} ms`), response)
+    : Effect.as(Effect.logDebug(`${nameOf(context, request)} ${response.status} ${millis} ms`), response)
 
 /**
  * Returns a response whose body is a stream with one that tells the log why it ends

@@ -20,7 +20,7 @@ const secondsOf = (attributes: { readonly method: string; readonly route: string
     attributes
   })
 
-/** Counts a request. `context` is that of its fiber; `millis` is how long the response took. */
+/** Counts a request. `context` is that of the fiber of the router; `millis` is how long the response took. */
 export type Count = (context: Context.Context<never>, method: string, status: number, millis: number) => void
 
 interface RouteMetrics {

@@ -3,7 +3,8 @@
  * their own; here they stand in order, in one effect, so that a request pays for
  * one copy of its context and not for one per part (docs/decisions/0036-request-context.md).
  */
-import { Cause, Clock, Context, Effect } from "effect"
+import { abandonable } from "@device-cloud/core"
+import { Cause, Clock, Context, Effect, type Fiber } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import * as HealthRoutes from "../HealthRoutes.ts"
 import * as BodyLimits from "./BodyLimits.ts"
@@ -54,21 +55,32 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
       const route = routes.routeOf(request)
       const isInTime = BodyLimits.isUpload(route) ? () => true : watch(fiber, startedAt, route)
 
+      // The router runs in a fiber of its own, and its context has the route that it finds: the response of a request
+      // that is late does not wait for a transaction, which cannot end while the database does not answer.
+      let routed: Pick<Fiber.Fiber<unknown>, "context"> = fiber
+      const served = abandonable(Effect.withFiber((own) => {
+        routed = own
+        return Effect.onExit(app, () => {
+          routed = { context: own.context }
+          return Effect.void
+        })
+      }))
+
       const finish = (made: HttpServerResponse.HttpServerResponse) => {
         const response = ErrorEnvelope.complete(made)
         const millis = clock.currentTimeMillisUnsafe() - startedAt
-        count(fiber.context, request.method, response.status, millis)
-        RequestSpan.finish(fiber, request, response, requestId)
+        count(routed.context, request.method, response.status, millis)
+        RequestSpan.finish(fiber, routed.context, request, response, requestId)
         const readable = cors === undefined ? response : cors.put(request, response)
-        const watched = RequestLog.withBreaks(fiber.context, request, readable, requestId)
-        return RequestLog.log(fiber, request, SecurityHeaders.put(watched, requestId), millis)
+        const watched = RequestLog.withBreaks(routed.context, request, readable, requestId)
+        return RequestLog.log(fiber, routed.context, request, SecurityHeaders.put(watched, requestId), millis)
       }
       const leave = (response: HttpServerResponse.HttpServerResponse) =>
         response.status === 429
           ? Effect.andThen(waitToRefuse(countedAddress(request)), Effect.suspend(() => finish(response)))
           : finish(response)
       const explain = (cause: Cause.Cause<E>) => {
-        const name = RequestLog.nameOf(fiber.context, request)
+        const name = RequestLog.nameOf(routed.context, request)
         return isInTime() || !Cause.hasInterrupts(cause)
           ? ErrorEnvelope.fromCause(cause, request, name, requestId, routes)
           : Effect.map(RequestDeadline.tooLate(name), ErrorEnvelope.toResponse)
@@ -81,7 +93,7 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
         ? ErrorEnvelope.noRoute(request, routes)
         : cors?.preflight(request)
 
-      const answer = early === undefined ? app : Effect.succeed(early)
+      const answer = early === undefined ? served : Effect.succeed(early)
       // A balancer that is told 429 takes the server for one that has failed.
       const responded = (HealthRoutes.isHealth(route) ? answer : limitAddress(limits, request, answer)).pipe(
         Effect.matchCauseEffect({

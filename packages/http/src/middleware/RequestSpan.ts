@@ -21,15 +21,15 @@ export const within = <A, E, R>(
     (span) => Effect.provideService(request, Tracer.ParentSpan, span) as Effect.Effect<A, E, R>
   )
 
-/** Says in the span which route has responded. `context` is that of the request's fiber. */
+/** Says in the span which route has responded. `context` is that of the fiber of the router. */
 export const finish = (
   fiber: Fiber.Fiber<unknown, unknown>,
+  context: Context.Context<never>,
   { method }: HttpServerRequest.HttpServerRequest,
   { status }: HttpServerResponse.HttpServerResponse,
   requestId: string
 ): void => {
   if (fiber.cache.tracer === undefined) return
-  const context = fiber.context as Context.Context<never>
   const { span } = fiber.cache
   if (span?._tag !== "Span") return
   span.attribute("http.request.method", method)
