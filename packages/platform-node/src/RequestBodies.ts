@@ -96,6 +96,7 @@ export class RequestBodies {
     const body = this.#arriving.begin(address, (reason) => fail("Parse", reason))
     if (source.readableEnded) return succeed()
     if (source.destroyed) return fail("Parse")
+    const { socket } = source
     const reader: Reader = { address, resume: () => source.resume() }
     const keep = (chunk: Buffer) => {
       if (size > limit) return fail("BodyTooLarge")
@@ -104,6 +105,7 @@ export class RequestBodies {
     }
     if (Number(source.headers["content-length"]) > limit) fail("BodyTooLarge")
     source.on("data", (chunk: Buffer) => {
+      if (socket.destroyed) return
       size += chunk.length
       if (!isDone) keep(chunk)
       if (size <= largeBytes) return
@@ -115,11 +117,15 @@ export class RequestBodies {
     })
     source.on("end", succeed)
     source.on("error", (cause) => fail("Parse", cause))
+    const leave = () => this.#places.leave(reader)
     source.on("close", () => {
-      this.#places.leave(reader)
+      socket.off("close", leave)
+      leave()
       // Without effect after `end`.
       fail("Parse")
     })
+    // Once it has its response, a request is not told that its connection has ended.
+    socket.once("close", leave)
     // Nobody waits for the body any more, for example because the request took too long.
     const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
     response.once("close", () => fail("Parse"))

@@ -147,6 +147,19 @@ it.live("a body over the limit is refused, and the connection goes on", () =>
     assert.strictEqual(yield* post(port, "x".repeat(65_536)), "x".repeat(65_536))
   }))
 
+it.live("a large body is read after hundreds whose clients were refused and have gone", () =>
+  Effect.gen(function*() {
+    const port = yield* serve((request) => request.text)
+    const refused = Effect.scoped(Effect.gen(function*() {
+      const socket = yield* open(port)
+      const answer = yield* Effect.forkChild(answersOf(socket, 1), { startImmediately: true })
+      socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n${"x".repeat(20_000)}`)
+      assert.include(yield* Fiber.join(answer), "BodyTooLarge")
+    }))
+    yield* Effect.replicateEffect(refused, 600, { concurrency: 600, discard: true })
+    assert.strictEqual((yield* post(port, "x".repeat(60_000))).length, 60_000)
+  }))
+
 it.live("a client that goes before the end of its body ends the reading", () =>
   Effect.gen(function*() {
     const ended = yield* Deferred.make<Exit.Exit<string, unknown>>()
