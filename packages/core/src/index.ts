@@ -268,6 +268,7 @@ export { StoreError, untilStored } from "./kernel/StoreError.ts"
 export * from "./kernel/StoreHealth.ts"
 export { NonBlankText, printable, Text } from "./kernel/Text.ts"
 export { Weekday } from "./kernel/TimeWindow.ts"
+export { type TokenBucket, TokenBuckets } from "./kernel/TokenBucket.ts"
 export { Turns, type TurnsOptions } from "./kernel/Turns.ts"
 export {
   cursorOf,

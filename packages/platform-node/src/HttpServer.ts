@@ -29,7 +29,7 @@ import { RequestBodies } from "./RequestBodies.ts"
 import { RequestTurns } from "./RequestTurns.ts"
 import { letGo } from "./WrittenTexts.ts"
 
-/** Large bodies that are read at once. */
+/** Large bodies that are read at once; half of them from one address. */
 const largeBodies = 16
 
 /** Returns the address of a client, or its network; that of a client behind a trusted proxy is its own. */
@@ -65,6 +65,11 @@ export interface Limits {
    * that sends most is refused. Default: 64 MiB.
    */
   readonly bodyBytes: number
+  /**
+   * Bytes that are read in a second of the bodies of one address that are larger than 16 KiB and not streamed, and twice as
+   * many at once after silence. Above it they are read later. Default: 32 MiB.
+   */
+  readonly bodyRate: number
   /** How long one body may take to arrive, unless it is streamed. Default: 30 seconds. */
   readonly bodyTime: Duration.Input
 }
@@ -155,7 +160,7 @@ export const layer = (
     Layer.effect(
       HttpServer.HttpServer,
       Effect.gen(function*() {
-        const { bodyBytes = 64 * 1024 * 1024, bodyTime = "30 seconds" } = limits
+        const { bodyBytes = 64 * 1024 ** 2, bodyRate = 32 * 1024 ** 2, bodyTime = "30 seconds" } = limits
         const server = evaluate(serverOptions)
         const connections = yield* limitConnections(server, limits)
         const turns = new RequestTurns(
@@ -166,7 +171,7 @@ export const layer = (
         const { address, serve } = yield* NodeHttpServer.make(() => server, { backlog, ...options })
         const clock = yield* Clock.Clock
         const bodies = new ArrivingBodies(bodyBytes, Duration.toMillis(bodyTime), () => clock.currentTimeMillisUnsafe())
-        const places = new ReadingPlaces(largeBodies)
+        const places = new ReadingPlaces(largeBodies, largeBodies / 2)
         yield* Effect.sync(() => {
           bodies.refuseSlow()
           places.takeFromIdle()
@@ -174,7 +179,7 @@ export const layer = (
           Effect.repeat(Schedule.spaced("1 second")),
           Effect.forkScoped
         )
-        const requestBodies = new RequestBodies(bodies, places, turns)
+        const requestBodies = new RequestBodies(bodies, places, turns, bodyRate)
         const capitalize = makeCapitalize(makeDate(clock))
         const leaveTogether = makeLeaveTogether()
         return HttpServer.make({

@@ -13,17 +13,20 @@ export interface Reader {
 
 export class ReadingPlaces {
   readonly #count: number
+  readonly #ofAddress: number
   /** Those with a place, and whether something has come from them since the last look. */
   readonly #reading = new Map<Reader, boolean>()
   readonly #waiting = new Set<Reader>()
 
-  constructor(count: number) {
+  /** `ofAddress`: places that readers of one address may have. */
+  constructor(count: number, ofAddress = count) {
     this.#count = count
+    this.#ofAddress = ofAddress
   }
 
   /** Something has come. Returns whether more may be read; otherwise `resume` is called when it may. */
   take(reader: Reader): boolean {
-    if (this.#reading.has(reader) || (this.#waiting.size === 0 && this.#reading.size < this.#count)) {
+    if (this.#reading.has(reader) || this.#hasRoomFor(reader, this.#taken())) {
       this.#reading.set(reader, true)
       return true
     }
@@ -46,20 +49,37 @@ export class ReadingPlaces {
     this.#admit()
   }
 
+  /** After it, there is room for none of those that wait. */
   #admit(): void {
-    while (this.#waiting.size > 0 && this.#reading.size < this.#count) {
+    while (true) {
       const next = this.#next()
+      if (next === undefined) return
       this.#waiting.delete(next)
       this.#reading.set(next, true)
       next.resume()
     }
   }
 
-  /** The first that waits, of the addresses with the fewest places. */
-  #next(): Reader {
-    const places = new Map<string, number>()
-    for (const { address } of this.#reading.keys()) places.set(address, (places.get(address) ?? 0) + 1)
-    const placesOf = ({ address }: Reader) => places.get(address) ?? 0
-    return [...this.#waiting].reduce((a, b) => placesOf(b) < placesOf(a) ? b : a)
+  /** The first that waits and has room, of the addresses with the fewest places. */
+  #next(): Reader | undefined {
+    const taken = this.#taken()
+    const placesOf = ({ address }: Reader) => taken.get(address) ?? 0
+    let next: Reader | undefined
+    for (const reader of this.#waiting) {
+      if (!this.#hasRoomFor(reader, taken)) continue
+      if (next === undefined || placesOf(reader) < placesOf(next)) next = reader
+    }
+    return next
+  }
+
+  #hasRoomFor({ address }: Reader, taken: ReadonlyMap<string, number>): boolean {
+    return this.#reading.size < this.#count && (taken.get(address) ?? 0) < this.#ofAddress
+  }
+
+  /** How many places there are for each address that has some. */
+  #taken(): ReadonlyMap<string, number> {
+    const taken = new Map<string, number>()
+    for (const { address } of this.#reading.keys()) taken.set(address, (taken.get(address) ?? 0) + 1)
+    return taken
   }
 }

@@ -3,6 +3,7 @@
  * waits until the stream has closed; one that is there already is taken here in one
  * call, and others are read as they come in (docs/decisions/0037-request-bodies.md).
  */
+import { TokenBuckets } from "@device-cloud/core"
 import { ByteSize, Deferred, Effect, type Fiber } from "effect"
 import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
@@ -24,14 +25,23 @@ interface RequestInternals {
 /** A body of more bytes is read when it has a place, and is handed over in a turn of its own. */
 const largeBytes = 16 * 1024
 
+/** What is read of the large bodies of an address at once after silence, milliseconds of its rate. */
+const burst = 2000
+/** Addresses whose rates are remembered. */
+const capacity = 16_384
+
 const nothing = Buffer.alloc(0)
 
 export class RequestBodies {
   readonly #arriving: ArrivingBodies
   readonly #places: ReadingPlaces
   readonly #turns: RequestTurns
+  readonly #rates = new TokenBuckets({ burst, capacity })
+  readonly #bytesPerMilli: number
 
-  constructor(arriving: ArrivingBodies, places: ReadingPlaces, turns: RequestTurns) {
+  /** `rate`: bytes of the large bodies of an address that are read in a second. */
+  constructor(arriving: ArrivingBodies, places: ReadingPlaces, turns: RequestTurns, rate: number) {
+    this.#bytesPerMilli = rate / 1000
     this.#arriving = arriving
     this.#places = places
     this.#turns = turns
@@ -98,6 +108,7 @@ export class RequestBodies {
     if (source.destroyed) return fail("Parse")
     const { socket } = source
     const reader: Reader = { address, resume: () => source.resume() }
+    let pause: NodeJS.Timeout | undefined
     const keep = (chunk: Buffer) => {
       if (size > limit) return fail("BodyTooLarge")
       chunks.push(chunk)
@@ -109,15 +120,22 @@ export class RequestBodies {
       size += chunk.length
       if (!isDone) keep(chunk)
       if (size <= largeBytes) return
-      if (!this.#places.take(reader)) source.pause()
-      else if (!this.#turns.mayRun(source)) {
+      if (!this.#places.take(reader)) return void source.pause()
+      const millis = this.#pauseAfter(chunk, address)
+      if (millis > 0) {
+        source.pause()
+        pause = setTimeout(reader.resume, millis)
+      } else if (!this.#turns.mayRun(source)) {
         source.pause()
         this.#turns.wait(source, reader.resume)
       }
     })
     source.on("end", succeed)
     source.on("error", (cause) => fail("Parse", cause))
-    const leave = () => this.#places.leave(reader)
+    const leave = () => {
+      clearTimeout(pause)
+      this.#places.leave(reader)
+    }
     source.on("close", () => {
       socket.off("close", leave)
       leave()
@@ -129,6 +147,14 @@ export class RequestBodies {
     // Nobody waits for the body any more, for example because the request took too long.
     const response = NodeHttpServerRequest.toServerResponse(request) as ServerResponse
     response.once("close", () => fail("Parse"))
+  }
+
+  /** Counts what came of a large body that has a place. Returns how long nothing more of it is read, milliseconds. */
+  #pauseAfter({ length }: Buffer, address: string): number {
+    const now = performance.now()
+    const rate = this.#rates.of(address)
+    rate.charge(length / this.#bytesPerMilli, now)
+    return rate.emptyFor(now)
   }
 }
 

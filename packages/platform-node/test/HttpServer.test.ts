@@ -255,6 +255,36 @@ it.live("behind a trusted proxy bodies count for their clients: one that sends m
     assert.include(yield* Fiber.join(whole), "<1000>")
   }).pipe(Effect.provideService(TrustedProxies, Result.getOrThrow(parseTrustedProxies(["127.0.0.1"])))))
 
+it.live("large bodies of an address that sends many are read later, its small ones and those of others at once", () =>
+  Effect.gen(function*() {
+    let large = 0
+    const port = yield* serve(
+      (request) =>
+        Effect.map(request.text, ({ length }) => {
+          if (length === 60_000) large++
+          return `<${length}>`
+        }),
+      { bodyRate: 20_000 }
+    )
+    const send = (size: number, localAddress: string) =>
+      Effect.gen(function*() {
+        const socket = yield* open(port, localAddress)
+        const answer = yield* Effect.forkChild(answersOf(socket, 1), { startImmediately: true })
+        socket.write(`POST / HTTP/1.1\r\nhost: h\r\ncontent-length: ${size}\r\n\r\n${"x".repeat(size)}`)
+        assert.include(yield* Fiber.join(answer), `<${size}>`)
+      })
+    // At this rate they take half a minute.
+    yield* Effect.forkScoped(
+      Effect.all(Array.from({ length: 12 }, () => send(60_000, "127.0.0.1")), { concurrency: "unbounded" }),
+      { startImmediately: true }
+    )
+    yield* send(1000, "127.0.0.1")
+    yield* send(30_000, "127.0.0.2")
+    // Read later, but read.
+    yield* send(30_000, "127.0.0.2")
+    assert.isBelow(large, 12)
+  }))
+
 it.live("a body that arrives too slowly is refused, and its connection ends", () =>
   Effect.gen(function*() {
     const port = yield* serve(refusalOr, { bodyTime: "10 millis" })

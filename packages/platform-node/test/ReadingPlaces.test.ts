@@ -1,9 +1,9 @@
 import { assert, it } from "@effect/vitest"
 import { ReadingPlaces } from "../src/ReadingPlaces.ts"
 
-const make = (count: number) => {
+const make = (count: number, ofAddress?: number) => {
   const resumed: Array<string> = []
-  const places = new ReadingPlaces(count)
+  const places = new ReadingPlaces(count, ofAddress)
   const reader = (name: string, address: string) => ({ address, resume: () => resumed.push(name) })
   return { places, reader, resumed }
 }
@@ -46,4 +46,20 @@ it("one that leaves while it waits is not resumed", () => {
   places.leave(second)
   places.leave(first)
   assert.deepStrictEqual(resumed, [])
+})
+
+it("an address has its share of the places and no more, and keeps nobody else from the others", () => {
+  const { places, reader, resumed } = make(3, 2)
+  const [first, second] = [reader("first", "a"), reader("second", "a")]
+  assert.deepStrictEqual([first, second, reader("third", "a"), reader("other", "b")].map((each) => places.take(each)), [
+    true,
+    true,
+    false,
+    true
+  ])
+  places.leave(first)
+  assert.deepStrictEqual(resumed, ["third"])
+  assert.isFalse(places.take(reader("fourth", "a")))
+  places.leave(second)
+  assert.deepStrictEqual(resumed, ["third", "fourth"])
 })

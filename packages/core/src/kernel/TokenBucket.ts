@@ -41,7 +41,7 @@ export class TokenBucket {
     this.#onBusy()
   }
 
-  /** Takes tokens that were taken elsewhere. */
+  /** Takes tokens that do not count as taken here. */
   charge(tokens: number, now: number): void {
     this.#fullAt = Math.max(this.#fullAt, now) + tokens
   }
