@@ -9,8 +9,20 @@ import { Effect, Fiber } from "effect"
  * can always be interrupted: that interrupts the effect, too, and does not wait for its end.
  */
 export const abandonable = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(
-    Effect.forkDetach(effect, { startImmediately: true, uninterruptible: "inherit" }),
-    (fiber) =>
-      Effect.onInterrupt(Effect.interruptible(Fiber.join(fiber)), () => Effect.sync(() => fiber.interruptUnsafe()))
-  )
+  Effect.suspend(() => {
+    // Not the exit of the fiber: one that has waited is an old object, and would keep its
+    // result until the next full collection (docs/decisions/0137-what-waiting-requests-keep.md).
+    let result: { readonly value: A } | undefined
+    const noted = Effect.map(effect, (value) => {
+      result = { value }
+    })
+    return Effect.flatMap(
+      Effect.forkDetach(noted, { startImmediately: true, uninterruptible: "inherit" }),
+      (fiber) =>
+        Effect.onInterrupt(Effect.interruptible(Fiber.join(fiber)), () => Effect.sync(() => fiber.interruptUnsafe()))
+    ).pipe(Effect.map(() => {
+      const { value } = result!
+      result = undefined
+      return value
+    }))
+  })
