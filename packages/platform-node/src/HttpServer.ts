@@ -160,6 +160,11 @@ export const layer = (
     Layer.effect(
       HttpServer.HttpServer,
       Effect.gen(function*() {
+        for (const name of ["addressConnections", "bodyBytes", "bodyRate", "connections"] as const) {
+          const limit = limits[name]
+          if (limit === undefined || (typeof limit === "number" && limit > 0)) continue
+          return yield* Effect.die(new TypeError(`limits.${name}: expected a number above 0, not ${String(limit)}`))
+        }
         const { bodyBytes = 64 * 1024 ** 2, bodyRate = 32 * 1024 ** 2, bodyTime = "30 seconds" } = limits
         const server = evaluate(serverOptions)
         const connections = yield* limitConnections(server, limits)

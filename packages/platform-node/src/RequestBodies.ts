@@ -116,10 +116,10 @@ export class RequestBodies {
     }
     if (Number(source.headers["content-length"]) > limit) fail("BodyTooLarge")
     source.on("data", (chunk: Buffer) => {
-      if (socket.destroyed) return
       size += chunk.length
       if (!isDone) keep(chunk)
-      if (size <= largeBytes) return
+      // Of a connection that has ended no more comes than is there.
+      if (size <= largeBytes || socket.destroyed) return
       if (!this.#places.take(reader)) return void source.pause()
       const millis = this.#pauseAfter(chunk, address)
       if (millis > 0) {

@@ -285,6 +285,18 @@ it.live("large bodies of an address that sends many are read later, its small on
     assert.isBelow(large, 12)
   }))
 
+it.live.each(["addressConnections", "bodyBytes", "bodyRate", "connections"])(
+  "a limit %s that is none is refused",
+  (name) =>
+    Effect.gen(function*() {
+      for (const limit of [0, Number.NaN, "64"]) {
+        const exit = yield* Effect.exit(serve((request) => request.text, { [name]: limit }))
+        assert.isTrue(Exit.isFailure(exit) && String(exit.cause).includes(`limits.${name}: expected a number above 0`))
+      }
+      yield* serve((request) => request.text, { [name]: undefined } as object)
+    })
+)
+
 it.live("a body that arrives too slowly is refused, and its connection ends", () =>
   Effect.gen(function*() {
     const port = yield* serve(refusalOr, { bodyTime: "10 millis" })
